@@ -96,7 +96,7 @@ def _store_pages(frontier: Frontier, pages: int, new: "count[int]", held: int) -
         )
         batch = [
             PageCommit(
-                *(entry.uid, entry.depth, Edge.FANS, "", Progress("", (), len(users), 1)),
+                *(entry.uid, Edge.FANS, "", Progress("", (), len(users), 1)),
                 *(users, now, "end"),
                 last=True,
             )

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import stat
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from msgspec.structs import replace
 from tests.archive.answers import answer, archive, records, whole
 from weibo_crawler.archive.blanking import blanked_page
 from weibo_crawler.archive.forgetting import forget_in
+from weibo_crawler.archive.reader import ArchiveIndex, files_of
+from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Page
 
 THEM = {"id": 9, "screen_name": "nine"}
@@ -52,6 +56,76 @@ def test_what_is_theirs_goes_and_the_rest_stays(tmp_path: Path, compression: str
         assert all(word not in said for word in (b"nine", b"theirs", b"text 91", b"/u/9"))
         assert all(word in said for word in (b"eight", b"text 81", b'"mid":"91"', b"nobody"))
         assert [body for kind, _, body in kept if kind == "metadata"] == [b"[8]"]
+    assert _forget(tmp_path) == (0, 0, ())
+
+
+def test_a_file_that_is_completed_meanwhile_is_left_for_the_next_time(tmp_path: Path) -> None:
+    """Law 15: its process gives it another name. It is told as one that was being written, and
+    keeps nobody from the files behind it."""
+    writers = [archive(tmp_path) for _ in range(2)]
+    for writer in writers:
+        writer.keep(answer(9))
+    done = archive(tmp_path)
+    done.keep(answer(9))
+    done.close()
+
+    def complete(_: str) -> None:
+        while writers:
+            writers.pop().close()
+
+    dropped, _, busy = forget_in(tmp_path, {9}, complete)
+    assert (dropped, len(busy)) == (1, 2)
+    assert len(list(tmp_path.iterdir())) == 3
+    assert _forget(tmp_path) == (2, 0, ())
+
+
+def test_an_index_reads_what_it_was_made_of(tmp_path: Path) -> None:
+    """Laws 7, 15: a file that its process completes meanwhile has another name. In one that
+    `forget` rewrites, whatever stands in the place of an answer is another one, maybe of somebody
+    else: it is told, and not read."""
+    folder = tmp_path / "archive"
+    writer = archive(folder)
+    for uid in (9, 8, 7):
+        writer.keep(answer(uid, {"of": uid, "long": "x" * 100 * uid}))
+    with closing(ArchiveIndex(tmp_path / "index.db", files_of([folder]), print)) as index:
+        writer.close()
+        (one,) = index.writers("posts")
+        assert [kept.exchange.uid for kept in index.of_user(one, 8)] == [8]
+        assert _forget(folder) == (1, 0, ())
+        with pytest.raises(StoreError, match="changed while it was read; run this again"):
+            index.of_user(one, 8)
+
+
+class _Meanwhile(set[int]):
+    """Of whom to forget; who asks for the first time lets somebody else begin, and waits a little
+    for their end."""
+
+    def __init__(self, uid: int, pool: ThreadPoolExecutor, folder: Path) -> None:
+        super().__init__({uid})
+        self._pool, self._folder = pool, folder
+        self.other: Future[object] | None = None
+
+    def __contains__(self, uid: object) -> bool:
+        if self.other is None:
+            self.other = self._pool.submit(forget_in, self._folder, {8}, lambda text: None)
+            wait([self.other], 0.3)
+        return super().__contains__(uid)
+
+
+def test_two_at_once_bring_back_nobody(tmp_path: Path) -> None:
+    """Laws 7, 8: each rewrites what the other has left. Whoever read a file before the other one
+    put its own in that place would bring back whom that one removed, or move half a file there."""
+    with_archive = archive(tmp_path)
+    for uid in (7, 8, 9):
+        with_archive.keep(answer(uid))
+    with_archive.close()
+    with ThreadPoolExecutor(1) as pool:
+        nine = _Meanwhile(9, pool, tmp_path)
+        assert forget_in(tmp_path, nine, lambda text: None)[:2] == (1, 0)
+        assert nine.other is not None
+        assert nine.other.result(30) == (1, 0, ())
+    (path,) = tmp_path.iterdir()
+    assert [kind for kind, _, _ in records(path)].count("response") == 1
     assert _forget(tmp_path) == (0, 0, ())
 
 

@@ -59,7 +59,6 @@ def page(entry: Entry, *uids: int, ended: str | None = None, edge: Edge = Edge.F
     number = before.pages + 1
     return PageCommit(
         uid=entry.uid,
-        depth=entry.depth,
         edge=edge,
         cursor=before.cursor,
         after=Progress(str(number + 1), tuple(uids), before.listed + len(uids), number),
@@ -116,7 +115,8 @@ class FrontierContract:
         again = first._replace(edge=Edge.REPOSTS, found=(), seen=(18,), fetched_at=NOW + 1)
         assert land(first) is Landing.STORED
         assert land(page(two, 13)._replace(seen=(13,)), "other") is Landing.LOST
-        assert land(page(two, 14)._replace(depth=1, seen=(14,))) is Landing.AHEAD
+        (deeper,) = self.claim(frontier)
+        assert land(page(deeper, 14)._replace(seen=(14,))) is Landing.AHEAD
         assert land(page(two, 15, 16)._replace(seen=(15, 16))) is Landing.FULL
         assert list(frontier.seen_pages()) == [SeenPage(1, "fans", 0, NOW, (11, 12))]
         assert land(first._replace(cursor="2", nth=1, seen=(12, 2**63 - 1))) is Landing.STORED
@@ -145,9 +145,11 @@ class FrontierContract:
             return frontier.commit(owner, "run", [page], max_users=3)[0].landing
 
         assert land(page(two, 12), other, owner="other") is Landing.LOST
-        assert land(page(two, 12)._replace(depth=1), other) is Landing.AHEAD
         assert frontier.kept_pages([1, 2]) == {}
         assert land(page(one, 11), new) is Landing.STORED
+        (deeper,) = self.claim(frontier)
+        assert land(page(deeper, 12), other) is Landing.AHEAD
+        assert frontier.kept_pages([1, 2, 11]) == {1: [new]}
         assert land(page(two, 12), other) is Landing.FULL
         frontier.keep_pages(1, [old, old._replace(url="v")])
         frontier.keep_pages(1, [old._replace(url="x" * 5000)])  # longer than any of the site's
@@ -281,6 +283,20 @@ class FrontierContract:
         self.claim(frontier, now=NOW + 1, deepest=0)
         assert frontier.finish("me", 2, State.DONE, "")
         assert self.commit(frontier, page(deeper, 21))[0].landing is Landing.STORED
+
+    def test_who_becomes_a_seed_while_leased_lands_as_one(self, frontier: Frontier) -> None:
+        """Law 13: the depth of a page is that of its owner when it lands, not when it was claimed:
+        it does not wait for the level that its own owner holds open, nor do others pass it."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (one,) = self.claim(frontier)
+        self.commit(frontier, page(one, 11, 12, ended="end"))
+        (eleven, twelve) = self.claim(frontier)
+        frontier.add_seeds(found(11), "run", NOW)
+        assert self.commit(frontier, page(twelve, 22))[0].landing is Landing.AHEAD
+        assert self.commit(frontier, page(eleven, 21, ended="end"))[0].landing is Landing.STORED
+        assert self.commit(frontier, page(twelve, 22))[0].landing is Landing.STORED
+        depths = {user.uid: user.depth for user in frontier.users()}
+        assert depths == {1: 0, 11: 0, 12: 1, 21: 1, 22: 2}
 
     def test_who_rests_too_long_is_set_aside_and_said(self, frontier: Frontier) -> None:
         """Law 13: such an entry holds nobody back, and depths are called upper bounds."""
@@ -420,6 +436,31 @@ class FrontierContract:
         (entry,) = self.claim(frontier)
         assert (entry.uid, entry.progress[Edge.FANS].cursor) == (1, "2")
         assert frontier.unsure_lists() == 0
+
+    def test_a_list_of_who_is_being_walked_waits_for_the_next_time(
+        self, frontier: Frontier
+    ) -> None:
+        """Laws 8, 12: whoever walks the entry has read that list and ends without it, so it stays
+        an unsure end, to be asked for later; that of a dead process is asked for at once."""
+        frontier.add_seeds(found(1), "run", NOW)
+        edges = (Edge.FANS, Edge.FOLLOWS)
+        owner = new_owner()
+        (entry,) = self.claim(frontier, owner, edges=edges)
+        fans = page(entry, 2, ended="end")._replace(sure=False, last=False)
+        self.commit(frontier, fans, owner=owner)
+        assert frontier.requeue_failed() == 0
+        assert frontier.unsure_lists() == 1
+        self.commit(frontier, page(entry, ended="end", edge=Edge.FOLLOWS), owner=owner)
+        assert frontier.requeue_failed() == 1
+        dead = owner.rsplit("/", 2)[0] + "/0/dead"  # began at another time
+        (entry,) = self.claim(frontier, dead, edges=edges, n=1)
+        assert list(entry.progress) == [Edge.FANS]
+        fans = page(entry, 2, ended="end")._replace(sure=False, last=False)
+        self.commit(frontier, fans, owner=dead)
+        frontier.requeue_failed()
+        assert frontier.unsure_lists() == 0
+        (entry, _) = self.claim(frontier, owner, edges=edges)
+        assert list(entry.progress) == [Edge.FANS]
 
     def test_unsure_ends_are_asked_again_while_nobody_was_found(self, frontier: Frontier) -> None:
         """Law 4: the site may have shown nothing to anybody."""

@@ -67,7 +67,6 @@ def _next_page(entry: Entry) -> PageCommit:
     over = listed == len(fans)
     return PageCommit(
         uid=entry.uid,
-        depth=entry.depth,
         edge=Edge.FANS,
         cursor=before.cursor,
         after=Progress(str(before.pages + 2), shown, listed, before.pages + 1),

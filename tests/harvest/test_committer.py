@@ -13,14 +13,15 @@ from weibo_crawler.store import Landed, Landing, PageCommit, Progress
 from weibo_crawler.store.sql.walk import Frontier
 
 
-def page(uid: int, depth: int) -> PageCommit:
+def page(uid: int) -> PageCommit:
     """The last page of an entry."""
     progress = Progress("", (), 0, 0)
-    return PageCommit(uid, depth, Edge.FANS, "", progress, (), 1.0, "end", True, last=True)
+    return PageCommit(uid, Edge.FANS, "", progress, (), 1.0, "end", True, last=True)
 
 
 class Levels:
-    """A frontier whose open level the test sets; it counts how often a page is brought."""
+    """A frontier whose open level the test sets; it counts how often a page is brought. User 1 is a
+    seed, user 2 one step away."""
 
     def __init__(self) -> None:
         self.level = 0
@@ -31,7 +32,7 @@ class Levels:
     ) -> list[Landed]:
         self.brought += [page.uid for page in pages]
         return [
-            Landed(Landing.AHEAD if page.depth > self.level else Landing.STORED, 0)
+            Landed(Landing.STORED if page.uid in range(self.level + 2) else Landing.AHEAD, 0)
             for page in pages
         ]
 
@@ -50,14 +51,14 @@ def test_a_page_ahead_is_brought_again_when_its_level_may_be_open(
         levels = Levels()
         commits = Committer(cast(Frontier, cast(Any, levels)), "owner", "run", 10)
         running = asyncio.create_task(commits.run())
-        ahead = asyncio.create_task(commits.commit(page(2, 1)))
+        ahead = asyncio.create_task(commits.commit(page(2)))
         while not commits.parked:
             await asyncio.sleep(0.001)
         for _ in range(5):
-            unfinished = page(1, 0)._replace(ended=None, last=False)
+            unfinished = page(1)._replace(ended=None, last=False)
             assert (await commits.commit(unfinished)).landing is Landing.STORED
         assert levels.brought.count(2) == 1
-        await commits.commit(page(1, 0))
+        await commits.commit(page(1))
         while levels.brought.count(2) < 2:
             await asyncio.sleep(0.001)
         await commits.call(levels.open)

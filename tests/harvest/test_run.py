@@ -605,6 +605,44 @@ def test_a_name_that_a_list_shows_is_kept(tmp_path: Path, depths: tuple[int | No
     assert names == {1: "name 1", 2: None, 3: "name 3", 4: "name 4", 5: None}
 
 
+class _SeededFetcher(ScriptedFetcher):
+    """While one list is on its way somebody makes a seed of a user whom the walk holds."""
+
+    def __init__(self, graph: Graph, users: SqliteUsers, url: str, uid: int) -> None:
+        super().__init__(graph, Random(1))
+        self._users, self._url, self._uid = users, url, uid
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        if ask.request.url == self._url:
+            self._url = ""  # it may be asked for again, as evidence
+            while self._state() != State.LEASED:
+                await asyncio.sleep(0.01)
+            self._users.add_seeds([Found(self._uid, "")], "run", 2.0)
+        return await super().fetch(ask)
+
+    def _state(self) -> str:
+        return next(user.state for user in self._users.users(uids=[self._uid]))
+
+
+@pytest.mark.parametrize("uid", [3, 4], ids=["on its way", "not begun yet"])
+def test_who_is_made_a_seed_while_they_are_held_is_walked(tmp_path: Path, uid: int) -> None:
+    """Law 13: from then on all deeper pages wait for this entry, so it must not be taken for as
+    deep as it was when it was claimed; nobody waits for ever."""
+    graph = Graph({1: [2, 3], 2: [4], 3: [5], 4: [6]}, dict.fromkeys(range(1, 7), 50))
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    run, _ = make_run(users, _SeededFetcher(graph, users, "fans/3/", uid), concurrency=1)
+
+    async def bounded() -> Ended:
+        return await asyncio.wait_for(run.run(), 20.0)
+
+    assert asyncio.run(bounded()).why == "nobody new is found"
+    depths = {user.uid: user.depth for user in users.users()}
+    users.close()
+    assert depths[uid] == 0
+    assert depths[{3: 5, 4: 6}[uid]] == 1
+
+
 def test_two_processes_share_one_frontier(tmp_path: Path) -> None:
     """A run waits for what others hold; together they store the truth, each page once."""
     graph = random_graph(Random(11), 60, least=4)

@@ -59,7 +59,7 @@ def test_every_write_takes_its_turn(tmp_path: Path) -> None:
 def _page(uid: int, found: list[int]) -> PageCommit:
     after = Progress("2", tuple(found), len(found), 1)
     users = tuple(Found(one, "url", "name", 10) for one in found)
-    return PageCommit(uid, 0, Edge.FANS, "", after, users, 2.0, None)
+    return PageCommit(uid, Edge.FANS, "", after, users, 2.0, None)
 
 
 @pytest.mark.parametrize("sure", [True, False])

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +14,15 @@ from weibo_crawler.archive.reader import files_of
 from weibo_crawler.archive.shelf import is_open
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Answer, Id, Page, Reading, Request
-from weibo_crawler.store.temporary import open_private, sync_folder
+from weibo_crawler.store.temporary import alone_in, open_private, sync_folder
 
 _NEW = ".rewritten"
 
 
 class Cleaned(NamedTuple):
     """dropped: answers to what had asked for them; blanked: answers of others from which they were
-    cut; busy: files that a process was writing, and that were not looked at."""
+    cut; busy: files that a process was writing, or has completed meanwhile: they were not looked
+    at."""
 
     dropped: int
     blanked: int
@@ -31,19 +33,37 @@ def forget_in(
     folder: Path, uids: set[Id], say: Callable[[str], None], *, dry_run: bool = False
 ) -> Cleaned:
     """Take people out of every file of a folder. A file that names none of them stays as it is;
-    another is written anew beside it, synced, and put in its place. dry_run: only count. Errors:
-    StoreError."""
+    another is written anew beside it, synced, and put in its place, by one process at a time: each
+    waits for the one before. dry_run: only count. Errors: StoreError."""
+    if dry_run or not folder.is_dir():
+        return _cleaned(folder, say, lambda path: _count(path, uids.__contains__))
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in(folder, waits=False))
+        except BlockingIOError:
+            say("archive: waiting for another `forget`, which rewrites its files")
+            stack.enter_context(alone_in(folder, waits=True))
+        for left in folder.glob(f"*{_NEW}"):
+            left.unlink()
+        return _cleaned(folder, say, lambda path: _rewrite(path, uids.__contains__))
+
+
+def _cleaned(
+    folder: Path, say: Callable[[str], None], clean: Callable[[Path], tuple[int, int]]
+) -> Cleaned:
     dropped = blanked = 0
     busy = []
-    for left in [] if dry_run else folder.glob(f"*{_NEW}"):
-        left.unlink()
     for path in files_of([folder]) if any(folder.glob("*.warc.*")) else []:
         say(f"archive: {path.name}")
         if is_open(path):
             busy.append(path.name)
             continue
         try:
-            counts = (_count if dry_run else _rewrite)(path, uids.__contains__)
+            counts = clean(path)
+        except FileNotFoundError:  # its process has completed it, and it has another name now
+            path.with_name(path.name + _NEW).unlink(missing_ok=True)
+            busy.append(path.name)
+            continue
         except OSError as error:
             raise StoreError(f"archive.folder: {path}: {error.strerror}") from None
         dropped, blanked = dropped + counts[0], blanked + counts[1]

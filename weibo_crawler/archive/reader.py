@@ -87,6 +87,7 @@ class ArchiveIndex:
 
     def __init__(self, place: Path, files: list[Path], say: Callable[[str], None]) -> None:
         self._files, self._say = files, say
+        self._inodes: dict[int, int] = {}  # of each file when it was indexed
         self._db = sqlite3.connect(place, isolation_level=None)
         self._db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
         self.torn: list[Torn] = []
@@ -100,8 +101,8 @@ class ArchiveIndex:
         self._shown: dict[int, dict[Id, float]] = {}
         self._db.execute("BEGIN")
         try:
-            for n, path in enumerate(files):
-                self._add(n, path)
+            for n in range(len(files)):
+                self._add(n, self._place(n))
         except BaseException:
             self.close()
             raise
@@ -271,11 +272,28 @@ class ArchiveIndex:
         return self._read(*row[1:])
 
     def _read(self, file: int, offset: int, order: float) -> Kept:
-        member = next(members(self._files[file], start=offset, chunk=_READ))
+        member = next(members(self._place(file), start=offset, chunk=_READ))
         found = kept(parse(member.data))
         if found is None:
-            raise StoreError(f"{self._files[file]}: changed while it was read; run this again")
+            raise self._changed(file)
         return found._replace(order=order)
+
+    def _place(self, file: int) -> Path:
+        """Where a file is now: one that its process has completed meanwhile has another name.
+        Errors: StoreError where it is not the one that was indexed, but what `forget` has written
+        in its place, where other answers stand."""
+        path = self._files[file]
+        try:
+            here = path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
+            inode = here.stat().st_ino
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        if self._inodes.setdefault(file, inode) != inode:
+            raise self._changed(file)
+        return here
+
+    def _changed(self, file: int) -> StoreError:
+        return StoreError(f"{self._files[file]}: changed while it was read; run this again")
 
     def close(self) -> None:
         self._db.close()

@@ -24,11 +24,10 @@ class Claims:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def pop(self, deepest: int) -> Entry | None:
-        """The first of the smallest depth, None where there is none of at most `deepest`."""
-        if not self._heap or self._heap[0][0] > deepest:
-            return None
-        return heapq.heappop(self._heap)[-1]
+    def pop(self) -> Entry | None:
+        """The first of the smallest depth, None where there is none. However deep it is: the level
+        may be one that an entry holds open which has become a seed since it was claimed."""
+        return heapq.heappop(self._heap)[-1] if self._heap else None
 
     async def fill(self, n: int, level: int, deepest: int, *, with_aside: bool) -> None:
         """Keep n claimed entries at hand. Those of the open level are claimed however many deeper

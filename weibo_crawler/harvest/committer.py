@@ -74,7 +74,6 @@ class Committer:
         if self._looks_again:
             batch, self._parked, self._looks_again = self._parked + batch, [], False
         batch = [one for one in batch if not one[1].done()]  # a cancelled walk wants nothing stored
-        batch.sort(key=lambda one: one[0].depth)
         if not batch:
             return
         pages = [page for page, _ in batch]

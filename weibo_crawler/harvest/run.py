@@ -342,7 +342,7 @@ class HarvestRun:
         is_idle = not self._claims and len(self._tasks) <= self._committer.parked
         await self._claims.fill(places, level, deepest, with_aside=is_last or is_idle)
         while len(self._tasks) - self._committer.parked - self._evidence.waiting < places:
-            entry = self._claims.pop(deepest) if self._stopping is None else None
+            entry = self._claims.pop() if self._stopping is None else None
             if entry is None:
                 break
             task = asyncio.create_task(self._guarded(self._walk(entry)))

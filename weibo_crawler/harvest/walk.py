@@ -239,7 +239,6 @@ class _Visit:
     def _commit_of(self, edge: Edge, progress: Progress, shown: Shown, is_last: bool) -> PageCommit:
         return PageCommit(
             uid=self._entry.uid,
-            depth=self._entry.depth,
             edge=edge,
             cursor=progress.cursor,
             after=shown.after,

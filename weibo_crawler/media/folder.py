@@ -1,10 +1,8 @@
 """A folder of pictures and videos as a whole: whose it is, its index, checking, forgetting."""
 
-import fcntl
-import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.media.naming import PARTS, folder_name, part_name
 from weibo_crawler.records import Id
 from weibo_crawler.store.media import MediaIndex
+from weibo_crawler.store.temporary import alone_in
 
 INDEX = "index.db"
 
@@ -41,26 +40,18 @@ def opened(folder: Path) -> Iterator[MediaIndex]:
     """Its index, for this process alone; a new folder is made. Errors: BadUsage as
     `check_folder`, Busy, StoreError."""
     check_folder(folder)
-    try:
-        (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / PARTS, os.O_RDONLY)
-    except OSError as error:
-        raise translated(error, folder) from error
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (folder / PARTS).mkdir(parents=True, exist_ok=True)
+            stack.enter_context(alone_in(folder / PARTS, waits=False))
         except BlockingIOError:
             raise Busy(f"another process writes into {folder}: wait for its end") from None
-        except OSError:  # not every file system has locks
-            pass
+        except OSError as error:
+            raise translated(error, folder) from error
         index = MediaIndex(folder / INDEX)
-        try:
-            index.begin()  # opens it
-            yield index
-        finally:
-            index.close()
-    finally:
-        os.close(handle)
+        stack.callback(index.close)
+        index.begin()  # opens it
+        yield index
 
 
 def check(

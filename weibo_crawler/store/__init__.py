@@ -321,7 +321,6 @@ class PageCommit(NamedTuple):
     """
 
     uid: Id
-    depth: int
     edge: Edge
     cursor: str
     after: Progress

@@ -1,7 +1,8 @@
 """Temporary folders that name their owner, so that the next run removes those of killed ones; and
-what files need that are private, or are to last.
+what files need that are private, are to last, or are rewritten by one process at a time.
 """
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -40,6 +41,23 @@ def log_of(folder: Path) -> Path:
 def open_private(path: str | Path, flags: int) -> int:
     """The `opener` of a file that only this account may read, whatever the umask."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+@contextmanager
+def alone_in(folder: Path, *, waits: bool) -> Iterator[None]:
+    """One process at a time is in a folder, and a dead one no more. waits: until it is this one's
+    turn. Errors: BlockingIOError, without waiting, where another is there; OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise
+        except OSError:  # not every file system has locks
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -118,12 +118,17 @@ class SqlEntries(SqlErasure):
 
     def requeue_failed(self) -> int:
         """Failed entries, and those with a list that ended against its announced count or is walled
-        alone, go back to the queue with fresh attempts; returns how many."""
+        alone, go back to the queue with fresh attempts; returns how many. Who is being walked now
+        is left as they are: whoever walks them has read that list, and would end without it."""
+        self.reclaim_dead()
 
         def work(cursor: Cursor) -> int:
             n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
             n += cursor.execute(self.retry_lists.format(_RETRY, RETRIED))
-            cursor.execute(f"UPDATE progress SET ended = NULL, sure = 1 WHERE {RETRIED}")
+            cursor.execute(
+                f"UPDATE progress SET ended = NULL, sure = 1 WHERE {RETRIED} "
+                "AND uid NOT IN (SELECT id FROM userlist WHERE state = 'leased')"
+            )
             if n:
                 self._mark_bounds(cursor, "lists were walked again later")
             return n

@@ -28,21 +28,22 @@ class NewUser(NamedTuple):
 
 class Held:
     """The entry a page belongs to, as it stands while the pages are judged. mine: leased by who
-    commits. lists: by edge the cursor, and whether the list has ended."""
+    commits. depth: now, as it may have become a seed since it was claimed. lists: by edge the
+    cursor, and whether the list has ended."""
 
-    def __init__(self, mine: bool, aside: bool, attempts: int) -> None:
-        self.mine, self.aside, self.attempts = mine, aside, attempts
+    def __init__(self, mine: bool, depth: int, aside: bool, attempts: int) -> None:
+        self.mine, self.depth, self.aside, self.attempts = mine, depth, aside, attempts
         self.lists: dict[str, tuple[str, bool]] = {}
 
 
 def held_entries(rows: Iterable[Any]) -> dict[Id, Held]:
-    """Of rows (uid, mine, set_aside, attempts, edge, cursor, ended), one for each list of an entry,
-    or one with the edge None."""
+    """Of rows (uid, mine, depth, set_aside, attempts, edge, cursor, ended), one for each list of an
+    entry, or one with the edge None."""
     entries: dict[Id, Held] = {}
-    for uid, mine, aside, attempts, edge, cursor, ended in rows:
+    for uid, mine, depth, aside, attempts, edge, cursor, ended in rows:
         entry = entries.get(uid)
         if entry is None:
-            entry = entries[uid] = Held(bool(mine), bool(aside), attempts)
+            entry = entries[uid] = Held(bool(mine), depth, bool(aside), attempts)
         if edge is not None:
             entry.lists[edge] = (cursor, bool(ended))
     return entries
@@ -99,13 +100,12 @@ class Batch:
         for and no progress, so that a later run with a larger limit reads the page again."""
         place, self._landed = self._landed, self._landed + 1
         entry = self._entries.get(page.uid)
-        is_aside = entry is not None and entry.aside
-        if self._level is not None and self._level < page.depth and not is_aside:
-            return Landing.AHEAD
         before = (page.cursor, False)
         if entry is None or not entry.mine or entry.lists.get(page.edge, ("", False)) != before:
             return Landing.LOST
-        if page.found and not self._add(place, page):
+        if self._level is not None and self._level < entry.depth and not entry.aside:
+            return Landing.AHEAD
+        if page.found and not self._add(place, page, entry.depth + 1):
             return Landing.FULL
         entry.lists[page.edge] = (page.after.cursor, page.ended is not None)
         self.advanced[page.uid, page.edge] = page
@@ -127,7 +127,7 @@ class Batch:
         )
         return [(page, uids) for page, uids in pages if uids]
 
-    def _add(self, place: int, page: PageCommit) -> bool:
+    def _add(self, place: int, page: PageCommit, depth: int) -> bool:
         """Its users who are not known; whether there was room for all of them."""
         for user in page.found:
             if user.uid in self._taken or user.uid in self._gone:
@@ -136,7 +136,7 @@ class Batch:
                 return False
             self._room -= 1
             self._taken.add(user.uid)
-            new = NewUser(*user, page.depth + 1, page.uid, page.edge, page.fetched_at, self._run_id)
+            new = NewUser(*user, depth, page.uid, page.edge, page.fetched_at, self._run_id)
             self.new.append((place, new))
         return True
 

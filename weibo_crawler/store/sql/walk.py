@@ -241,7 +241,7 @@ class Frontier(SqlTopics):
         """Locked, so that no lease of them moves before the end."""
         those, ids = self._among(sorted(uids))
         sql = (
-            "SELECT id, state = 'leased' AND lease_owner = %s, set_aside, attempts, "
+            "SELECT id, state = 'leased' AND lease_owner = %s, depth, set_aside, attempts, "
             f"edge, {self.next_page}, ended IS NOT NULL "
             f"FROM userlist LEFT JOIN progress ON uid = id WHERE id {those} "
             f"ORDER BY id {self.locking}"
