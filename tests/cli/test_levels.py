@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from contextlib import suppress
 from functools import partial
@@ -12,9 +13,10 @@ import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated, until
 from tests.forks import simulator
-from weibo_crawler.levels.entries import STANDING, Standing
+from weibo_crawler.levels.entries import LEVELS_DRIVER, STANDING, Driver, Standing
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import IN_A_ROW
 
@@ -201,6 +203,44 @@ def test_a_plan_is_what_jobs_then_ask_for(tmp_path: Path) -> None:
         sent = len(truth.served()) - before
         assert plan["to_max_users"] == pytest.approx((1000 - len(met)) * sent / new, rel=0.1)
         assert "one job a level" in crawl.run(*JOBS, "--plan").stdout
+
+
+@pytest.mark.parametrize(
+    ("owner", "spoke_s_ago", "is_refused"),
+    [
+        ("here", 1e6, True),  # it lives, whatever its clock says
+        ("dead", 0.0, False),
+        ("elsewhere_1_2/7/8/9", 10.0, True),
+        ("elsewhere_1_2/7/8/9", 1e4, False),
+        ("elsewhere_1_2/7/8/9", -1e4, False),  # its clock was ahead
+    ],
+)
+def test_one_driver_at_a_time_counts_users_and_levels(
+    tmp_path: Path, owner: str, spoke_s_ago: float, is_refused: bool
+) -> None:
+    """A second one is told who is at work, and asks for nothing; one that is dead, or on another
+    machine says nothing for minutes, is in nobody's way."""
+    with simulated(tmp_path, users=60, mean_posts=1.0) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        if owner == "dead":
+            child = subprocess.Popen(["true"])
+            alive = new_owner().split("/")
+            owner = "/".join([alive[0], str(child.pid), *alive[2:]])
+            child.wait()
+        users = users_of(crawl)
+        held = Driver(new_owner() if owner == "here" else owner, time.time() - spoke_s_ago)
+        LEVELS_DRIVER.put(users, held)
+        done = crawl.ended(*JOBS)
+        if is_refused:
+            assert done.returncode == 2
+            assert "another `harvest --runner` walks the same users (process " in done.stderr
+            assert not truth.served()
+            assert LEVELS_DRIVER.get(users) == held
+        else:
+            assert done.returncode == 0
+            assert depths(crawl) == truth.depths
+            assert LEVELS_DRIVER.get(users) is None  # and the next one begins at once
+        users.close()
 
 
 def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:

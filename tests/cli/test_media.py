@@ -611,9 +611,12 @@ def test_two_processes_do_not_write_into_one_folder(world: tuple[Crawl, Host]) -
     running = crawl.start("media")
     until(crawl, running, lambda: bool(host.asked))
     assert "another process writes" in crawl.run("media", code=2).stderr
-    assert "`media` is at work" in crawl.run("forget", "--yes", "6").stdout
+    assert "`media` is at work" in crawl.run("forget", "--dry-run", "6").stdout
+    left = crawl.run("forget", "--yes", "6", code=5)  # what is asked for is not done yet
+    assert "`media` is at work" in left.stdout
     go_on.set()
     assert running.wait(60) == 0, crawl.said(running)
+    crawl.run("forget", "--yes", "6")
 
 
 def test_forget_deletes_the_files_of_a_person(world: tuple[Crawl, Host]) -> None:

@@ -38,7 +38,7 @@ def unpacked(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bare(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Python without site-packages or the checkout; what it would run at its start is in the archive."""
+    """Python without site-packages or the checkout; what it runs at its start is in the archive."""
     return subprocess.run(
         [sys.executable, "-SP", "-c", f"import sitecustomize; {code}"],
         env={"PYTHONPATH": f"{folder / PURE}:{folder}"},

@@ -10,7 +10,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadSeed, Interrupted, needed
+from weibo_crawler.errors import BadSeed, Interrupted, StoreError, needed
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 from weibo_crawler.records import Id
@@ -35,15 +35,16 @@ def forget(options: argparse.Namespace) -> Done:
             removed = forget_users(home.users, home.tables, uids, progress.say, dry_run=dry_run)
             exports = known_exports(home.users)
             archived, where = _from_archive(home.settings, set(uids), progress, dry_run=dry_run)
-            files, folders = _from_media(home.users, uids, progress, dry_run=dry_run)
+            files, busy, folders = _from_media(home.users, uids, progress, dry_run=dry_run)
         in_hbase = home.settings.store.tables.startswith("hbase:") and not dry_run
     lines = _lines(len(uids), removed, in_hbase, dry_run=dry_run)
     lines += where + folders
     lines.append("files written before may still hold them; delete those by hand: exports, reports")
     lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
     data = {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
-    data["media_files"] = files
-    return Done("\n".join(lines), {**data, "dry_run": dry_run})
+    data |= {"media_files": files, "media_busy": busy, "dry_run": dry_run}
+    is_left = (busy or archived.get("archive_busy")) and not dry_run
+    return Done("\n".join(lines), data, StoreError.exit_code if is_left else 0)
 
 
 def _allow(home: Home, uids: list[Id]) -> Done:
@@ -103,11 +104,12 @@ def _from_archive(
 
 def _from_media(
     users: Notes, uids: list[Id], progress: Progress, *, dry_run: bool
-) -> tuple[int, list[str]]:
-    """How many files were deleted from the folders of `media`, and the lines that say so."""
+) -> tuple[int, int, list[str]]:
+    """How many files were deleted from the folders of `media`, how many folders were left as they
+    are since `media` was at work there, and the lines that say so."""
     from weibo_crawler.media.folder import Busy, forget_in, is_ours
 
-    (ours, elsewhere), files, lines = known_media(users), 0, []
+    (ours, elsewhere), files, busy, lines = known_media(users), 0, 0, []
     for folder in ours:
         progress.say(f"looking through {folder}")
         if not is_ours(folder):
@@ -120,6 +122,7 @@ def _from_media(
             n = forget_in(folder, uids, dry_run=dry_run)
         except Busy:
             lines.append(f"`media` is at work in {folder}: run this again after it")
+            busy += 1
             continue
         files += n
         lines.append(f"{folder}: {plural(n, 'file')} {'would be ' * dry_run}deleted")
@@ -128,7 +131,7 @@ def _from_media(
             f"pictures and videos are on other hosts as well: {', '.join(elsewhere)}; run this "
             "there, or delete the folders that are called by the uids"
         )
-    return files, lines
+    return files, busy, lines
 
 
 def _uids(arguments: list[str], site: Site) -> list[Id]:

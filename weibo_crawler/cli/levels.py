@@ -20,7 +20,7 @@ from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
 from weibo_crawler.levels.dedup import FULL, OPEN
-from weibo_crawler.levels.entries import STANDING, Standing, Wanted, may_hold
+from weibo_crawler.levels.entries import LEVELS_DRIVER, STANDING, Driver, Standing, Wanted, may_hold
 from weibo_crawler.levels.job import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
 from weibo_crawler.metrics import NEW, Counters, OpenMetrics, total
@@ -45,12 +45,35 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
     if options.config is not None:
         env["WEIBO_CONFIG"] = str(options.config.resolve())
     cluster = open_cluster(home.settings) if options.runner == "hadoop" else None
-    _import_seeds(home)
-    WALLS.of("harvest").clear(home.users)  # a command begins with trying them
-    walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
-    with stopped_by_signals(walk.stop):
-        why = walk.run()
-    return walk.closed(why)
+    with _alone(home.users) as driver:
+        _import_seeds(home)
+        WALLS.of("harvest").clear(home.users)  # a command begins with trying them
+        walk = _Levels(home, options.runner, cluster, env, driver, retry=options.retry_failed)
+        with stopped_by_signals(walk.stop):
+            why = walk.run()
+        return walk.closed(why)
+
+
+@contextmanager
+def _alone(users: notes.Notes) -> Iterator[str]:
+    """The name of this driver, while no other one counts users and levels in the same store.
+    Errors: BadUsage where one is at work."""
+    ours = Driver(new_owner(), time.time())
+
+    def take(held: Driver | None) -> Driver:
+        if held is not None and held.owner and held.is_at_work(ours.at):
+            machine, process = held.owner.split("/")[:2]
+            raise BadUsage(
+                f"another `harvest --runner` walks the same users (process {process} on "
+                f"{machine.partition('_')[0]}): wait for its end, or stop it"
+            )
+        return ours
+
+    LEVELS_DRIVER.change(users, take)
+    try:
+        yield ours.owner
+    finally:
+        LEVELS_DRIVER.clear(users)
 
 
 def _import_seeds(home: Home) -> None:
@@ -88,9 +111,17 @@ class _Levels:
     walks what failed."""
 
     def __init__(
-        self, home: Home, runner: str, cluster: Cluster | None, env: dict[str, str], *, retry: bool
+        self,
+        home: Home,
+        runner: str,
+        cluster: Cluster | None,
+        env: dict[str, str],
+        driver: str,
+        *,
+        retry: bool,
     ) -> None:
         self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
+        self._driver = driver
         self._settings, self._retry = home.settings.harvest, retry
         self._is_first, self._by_topics = True, 0
         self._goes_on = True  # whether users above max_depth may be left, though it was reached
@@ -144,7 +175,7 @@ class _Levels:
         if not is_left or self._settings.max_depth == 0 or self._is_full:
             return
         STANDING.put(users, before)
-        job = LevelJob(new_run_id(), before.level, driver=new_owner(), topics=True)
+        job = LevelJob(new_run_id(), before.level, driver=self._driver, topics=True)
         counters = self._run(job, manifest(1), show)
         self._counters = total([self._counters, counters])
         self._by_topics = _import(self._home)
@@ -203,7 +234,7 @@ class _Levels:
         users, run_id = self._home.users, new_run_id()
         pending = (*before.pending, run_id)
         wanted = Wanted(level, pending, self._is_first, self._retry)
-        job = LevelJob(run_id, level, self._is_first, self._retry, new_owner())
+        job = LevelJob(run_id, level, self._is_first, self._retry, self._driver)
         self._is_first = self._retry = False
         lines = self._manifest(wanted)
         if not lines:
@@ -246,6 +277,7 @@ class _Levels:
     def _show(
         self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
     ) -> None:
+        LEVELS_DRIVER.put(self._home.users, Driver(self._driver, time.time()))
         self._shown.replace(total([self._counters, counters]))
         if self._is_late and self._job is not None and not self._is_timed_out:
             self._is_timed_out = True  # a second call would kill it

@@ -10,11 +10,13 @@ from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import SCHEMA_VERSION, Id, State
 from weibo_crawler.store import WALLED, Cells, Tables
 from weibo_crawler.store.notes import json_note
+from weibo_crawler.store.owners import is_dead, is_here
 from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, read_ends, to_iso
 from weibo_crawler.store.rows.keys import parse_user_key
 from weibo_crawler.store.rows.packed import ListEnd
 
 _COLUMNS = ("user:depth", "user:screen_name", "user:fans", *WALK_CELLS)
+DRIVER_S = 300.0  # so long a driver on another machine that says nothing may live
 _LOOKED_AT = 1000  # rows of a range, before it is taken to hold somebody
 
 
@@ -28,7 +30,21 @@ class Standing(msgspec.Struct, frozen=True):
     pending: tuple[str, ...] = ()
 
 
+class Driver(msgspec.Struct, frozen=True):
+    """The process that runs the jobs, and when it spoke last."""
+
+    owner: str = ""
+    at: float = 0.0
+
+    def is_at_work(self, now: float) -> bool:
+        """Whether it is not known to be dead, and spoke of late where that cannot be seen."""
+        if is_here(self.owner):
+            return not is_dead(self.owner)
+        return not is_dead(self.owner) and abs(now - self.at) <= DRIVER_S
+
+
 STANDING = json_note("levels", Standing)
+LEVELS_DRIVER = json_note("levels.driver", Driver)
 
 
 class Entry(NamedTuple):
