@@ -90,8 +90,7 @@ def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: 
         assert stored.keys() == true
         assert len(cut) > 70
         assert done["cut_texts"] == len(cut)
-        ways = {path.split("?")[0].rstrip("0123456789") for path in asked}
-        assert len(asked) < len(ways) * len(cut)  # one by each way would be as many
+        assert len(asked) < len(cut)  # by three ways
         assert_equal(crawl, again(tmp_path / "again", archives))
 
 

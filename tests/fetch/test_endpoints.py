@@ -192,6 +192,19 @@ def test_refused_texts_cost_a_few_requests_and_no_run() -> None:
     assert asked[POSTS] <= 40 + asked[TEXT]
 
 
+def test_what_may_be_shown_to_nobody_is_asked_for_one_by_one() -> None:
+    """However many want it at once, and no pace holds them: each would find the same. What was
+    under way before the first answer has gone, and then so many as shut the kind."""
+
+    def script(request: Request, *_: object) -> Reading:
+        return Reading(Verdict.REFUSED, why="403") if request.kind is TEXT else OK
+
+    world = World(script, takes_s=1.0)
+    run(visits(world, 40, 10))
+    asked = Counter(request.kind for _, _, request, _ in world.transport.log)
+    assert asked[TEXT] <= 4 * 10 + 24 / 2
+
+
 def test_no_two_refusals_of_a_kind_follow_each_other() -> None:
     """But for the first two, a witness is asked between them: else the rests of the egress would
     double."""

@@ -1835,6 +1835,13 @@ CHANGES = [
         "tests/harvest/test_edges.py",
     ),
     Change(
+        "all that are under way find out together that a kind is shown to nobody",
+        "fetch/fetcher.py",
+        "        if self._pool.is_suspected(kind):\n            async with",
+        "        if False:\n            async with",
+        f"{FETCH}/test_endpoints.py",
+    ),
+    Change(
         "two drivers of levels at once count each other's users",
         "cli/levels.py",
         "if held is not None and held.owner and held.is_at_work(ours.at):",

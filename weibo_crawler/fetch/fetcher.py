@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
@@ -45,6 +46,7 @@ from weibo_crawler.records import (
     OF_USERS,
     Answer,
     Expect,
+    Kind,
     Page,
     Reading,
     Verdict,
@@ -100,6 +102,7 @@ class Fetcher:
         self._pool, self._breaker, self._counters = pool, breaker, counters
         self._attempts, self._rng = attempts, rng
         self._others = Others()
+        self._suspects: defaultdict[Kind, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
         self._exchange = Exchange(site, pool, sender, breaker, self._others, counters, on_answer)
@@ -128,7 +131,7 @@ class Fetcher:
         while True:
             try:
                 passed = (avoid,) if avoid else ()
-                turn, met, page = await self._exchange.ask(asked, passed, patience)
+                turn, met, page = await self._ask(asked, passed, patience)
             except KindShut as shut:
                 reading = SHUT if shut.is_for_all else _SPARED
                 if shut.is_for_all:
@@ -172,6 +175,16 @@ class Fetcher:
                 await ask.hold(met.answer)
             if waits is not None:
                 await self._pool.pause(backoff_s(waits, BACKOFF_BASE_S, BACKOFF_CAP_S, self._rng))
+
+    async def _ask(self, asked: Asked, passed: tuple[str, ...], patience: float) -> Came:
+        """One answer. While a kind is suspected to be shown to nobody, one request of it goes at a
+        time: all that are under way would find the same. Errors: KindShut."""
+        kind = asked.ask.request.kind
+        if self._pool.is_suspected(kind):
+            async with self._suspects[kind]:
+                if self._pool.is_suspected(kind):
+                    return await self._exchange.ask(asked, passed, patience)
+        return await self._exchange.ask(asked, passed, patience)
 
     def drain(self) -> None:
         """Send nothing more: what is under way is finished, who waits gets Interrupted."""

@@ -91,6 +91,11 @@ class Endpoints:
         """Whether nobody is shown anything of the kind, as far as is known."""
         return kind in self._circuits and self._circuits[kind].is_shut
 
+    def is_suspected(self, kind: Kind) -> bool:
+        """Whether something of the kind went wrong and nothing was shown since: then one request at
+        a time tells as much as many."""
+        return kind in self._circuits and not self._circuits[kind].is_shut
+
     def is_spared(self, request: Request) -> bool:
         """Whether this is of such a kind, or its owner had a share in what makes it look so."""
         circuit = self._circuits.get(request.kind)

@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
-from weibo_crawler.records import Page, Request, Verdict
+from weibo_crawler.records import Kind, Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
 
@@ -261,6 +261,10 @@ class Pool:
         under way then, since callers do other things as well; `least` where that is more."""
         per_s, under_way = self._ring.throughput()
         return Room(min(self._concurrency, max(self._least, ceil(2.0 * under_way))), per_s)
+
+    def is_suspected(self, kind: Kind) -> bool:
+        """As `Endpoints.is_suspected`."""
+        return self._endpoints.is_suspected(kind)
 
     @property
     def is_single(self) -> bool:
