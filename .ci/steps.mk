@@ -1,6 +1,6 @@
 # What CI does: as many steps at a time as `make -j` says, those that wait for nothing and the longest first, so that
 # no processor waits. What a step prints comes when it ends.
-STEPS := lint test test-stack test-tools test-foreign $(OTHERS) test-laws wheel demo-twice bench-smoke
+STEPS := lint test test-stack bench-smoke test-tools test-foreign $(OTHERS) test-laws wheel demo-twice
 OF_MAKE := $(filter-out wheel demo-twice,$(STEPS))
 
 all: $(STEPS:%=step-%)
