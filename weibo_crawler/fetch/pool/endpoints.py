@@ -92,9 +92,12 @@ class Endpoints:
         return kind in self._circuits and self._circuits[kind].is_shut
 
     def is_suspected(self, kind: Kind) -> bool:
-        """Whether something of the kind went wrong and nothing was shown since: then one request at
-        a time tells as much as many."""
-        return kind in self._circuits and not self._circuits[kind].is_shut
+        """Whether as much as one page proves went wrong, and nothing of the kind was shown since:
+        then one request at a time tells as much as many."""
+        circuit = self._circuits.get(kind)
+        if circuit is None or circuit.is_shut:
+            return False
+        return circuit.is_doubted or circuit.proven.total() >= _STEP
 
     def is_spared(self, request: Request) -> bool:
         """Whether this is of such a kind, or its owner had a share in what makes it look so."""
