@@ -35,7 +35,7 @@ _TELLS = re.compile(r" ERROR |^Caused by: ")
 _UNCONNECTED = re.compile(r"^Caused by: [\w.]*(?:Communications|Connect|Connection)Exception\b")
 # Hadoop's LocalJobRunner hands the credentials to a job whose thread it has started: on a machine
 # that is busy the thread may be first, and connects without the password
-_UNNAMED = re.compile(r"^Caused by: .*\(using password: NO\)")
+_NO_PASSWORD = re.compile(r"^Caused by: .*\(using password: NO\)")
 _ATTEMPTS, _PAUSE_S = 2, 2.0  # of a run of Sqoop that could not connect: it repeats what it stored
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
 # without it a query of the key alone stores nothing, and says nothing
@@ -182,7 +182,7 @@ def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
             return
         text = "\n".join(said)
         text = text.replace(password, "***") if password else text
-        lost = any(map(_UNNAMED.search, said)) if password else False
+        lost = bool(password) and any(map(_NO_PASSWORD.search, said))
         if attempt == _ATTEMPTS or not (lost or any(map(_UNCONNECTED.search, said))):
             break
         say(f"Sqoop could not connect, and is run once more\n{text}")

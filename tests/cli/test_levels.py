@@ -15,7 +15,7 @@ from tests.cli.crawls import Crawl, Truth, simulated, until
 from tests.forks import simulator
 from weibo_crawler.levels.entries import LEVELS_DRIVER, STANDING, Driver, Standing
 from weibo_crawler.simulator.options import SimulatorOptions
-from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.notes import DRIVER, HELD
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import IN_A_ROW
@@ -206,17 +206,18 @@ def test_a_plan_is_what_jobs_then_ask_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "spoke_s_ago", "is_refused"),
+    ("owner", "began_s_ago", "spoke_s_ago", "is_refused"),
     [
-        ("here", 1e6, True),  # it lives, whatever its clock says
-        ("dead", 0.0, False),
-        ("elsewhere_1_2/7/8/9", 10.0, True),
-        ("elsewhere_1_2/7/8/9", 1e4, False),
-        ("elsewhere_1_2/7/8/9", -1e4, False),  # its clock was ahead
+        ("here", 1e6, 1e6, True),  # it lives, whatever its clock says
+        ("dead", 0.0, 0.0, False),
+        ("elsewhere_1_2/7/8/9", 10.0, 1e4, True),
+        ("elsewhere_1_2/7/8/9", 1e4, 10.0, True),  # its job lasts
+        ("elsewhere_1_2/7/8/9", 1e4, 1e4, False),
+        ("elsewhere_1_2/7/8/9", -1e4, -1e4, False),  # its clock was ahead
     ],
 )
 def test_one_driver_at_a_time_counts_users_and_levels(
-    tmp_path: Path, owner: str, spoke_s_ago: float, is_refused: bool
+    tmp_path: Path, owner: str, began_s_ago: float, spoke_s_ago: float, is_refused: bool
 ) -> None:
     """A second one is told who is at work, and does nothing; one that is dead, or on another
     machine says nothing for minutes, is in nobody's way."""
@@ -229,8 +230,10 @@ def test_one_driver_at_a_time_counts_users_and_levels(
             owner = "/".join([alive[0], str(child.pid), *alive[2:]])
             child.wait()
         users = users_of(crawl)
-        held = Driver(new_owner() if owner == "here" else owner, time.time() - spoke_s_ago)
+        now, owner = time.time(), new_owner() if owner == "here" else owner
+        held = Driver(owner, now - began_s_ago, "its-run")
         LEVELS_DRIVER.put(users, held)
+        DRIVER.of("its-run").put(users, now - spoke_s_ago)
         done = crawl.ended(*JOBS)
         if is_refused:
             assert done.returncode == 2
@@ -240,7 +243,7 @@ def test_one_driver_at_a_time_counts_users_and_levels(
         else:
             assert done.returncode == 0
             assert {str(uid) for uid in depths(crawl)} == set(truth.seeds)
-            assert LEVELS_DRIVER.get(users) is None  # and the next one begins at once
+            assert LEVELS_DRIVER.get(users) == Driver()  # and the next one begins at once
         users.close()
 
 

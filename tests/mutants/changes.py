@@ -1471,7 +1471,7 @@ CHANGES = [
     Change(
         "a Sqoop whose maps were not given its password is not run once more",
         "sqoop_import.py",
-        "lost = any(map(_UNNAMED.search, said)) if password else False",
+        "lost = bool(password) and any(map(_NO_PASSWORD.search, said))",
         "lost = False",
         "tests/test_importer.py",
     ),
@@ -1844,8 +1844,8 @@ CHANGES = [
     Change(
         "two drivers of levels at once count each other's users",
         "cli/levels.py",
-        "if held is not None and held.owner and held.is_at_work(ours.at):",
-        "if False and held is not None and held.owner and held.is_at_work(ours.at):",
+        "if held is not None and held.is_at_work(ours.at, beat):",
+        "if False and held is not None and held.is_at_work(ours.at, beat):",
         "tests/cli/test_levels.py::test_one_driver_at_a_time_counts_users_and_levels",
     ),
     Change(

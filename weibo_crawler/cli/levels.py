@@ -58,10 +58,11 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
 def _alone(users: notes.Notes) -> Iterator[str]:
     """The name of this driver, while no other one counts users and levels in the same store.
     Errors: BadUsage where one is at work."""
-    ours = Driver(new_owner(), time.time())
+    ours, before = Driver(new_owner(), time.time()), LEVELS_DRIVER.get(users)
+    beat = notes.DRIVER.of(before.run_id).get(users) or 0.0 if before is not None else 0.0
 
     def take(held: Driver | None) -> Driver:
-        if held is not None and held.owner and held.is_at_work(ours.at):
+        if held is not None and held.is_at_work(ours.at, beat):
             machine, process = held.owner.split("/")[:2]
             raise BadUsage(
                 f"another `harvest --runner` walks the same users (process {process} on "
@@ -69,11 +70,14 @@ def _alone(users: notes.Notes) -> Iterator[str]:
             )
         return ours
 
+    def leave(held: Driver | None) -> Driver:
+        return held if held is not None and held.owner != ours.owner else Driver()
+
     LEVELS_DRIVER.change(users, take)
     try:
         yield ours.owner
     finally:
-        LEVELS_DRIVER.clear(users)
+        LEVELS_DRIVER.change(users, leave)
 
 
 def _import_seeds(home: Home) -> None:
@@ -249,6 +253,7 @@ class _Levels:
         return counters
 
     def _run(self, job: LevelJob, lines: str, say: Callable[[str], None]) -> dict[str, int]:
+        LEVELS_DRIVER.put(self._home.users, Driver(self._driver, time.time(), job.run_id))
         with self._job_run(job, lines, partial(self._show, job, say)) as run:
             self._job = run
             if self._is_told:
@@ -277,7 +282,6 @@ class _Levels:
     def _show(
         self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
     ) -> None:
-        LEVELS_DRIVER.put(self._home.users, Driver(self._driver, time.time()))
         self._shown.replace(total([self._counters, counters]))
         if self._is_late and self._job is not None and not self._is_timed_out:
             self._is_timed_out = True  # a second call would kill it

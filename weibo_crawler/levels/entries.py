@@ -31,16 +31,19 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Driver(msgspec.Struct, frozen=True):
-    """The process that runs the jobs, and when it spoke last."""
+    """The process that runs the jobs, "" = none does; when its latest job began, and which run
+    that is."""
 
     owner: str = ""
     at: float = 0.0
+    run_id: str = ""
 
-    def is_at_work(self, now: float) -> bool:
-        """Whether it is not known to be dead, and spoke of late where that cannot be seen."""
-        if is_here(self.owner):
-            return not is_dead(self.owner)
-        return not is_dead(self.owner) and abs(now - self.at) <= DRIVER_S
+    def is_at_work(self, now: float, beat: float) -> bool:
+        """Whether it lives; where that cannot be seen from here, whether it spoke in the last
+        minutes. beat: when it gave its mappers a sign of life last."""
+        if not self.owner or is_dead(self.owner):
+            return False
+        return is_here(self.owner) or any(abs(now - at) <= DRIVER_S for at in (self.at, beat))
 
 
 STANDING = json_note("levels", Standing)
