@@ -1,11 +1,13 @@
 """The archive that makes a bare python3 enough."""
 
 import io
+import shutil
 import subprocess
 import sys
-import tarfile
+import zipfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.posts import archive
-from weibo_crawler.posts.archive import PURE, WRONG_PYTHON, Archive, distributions
+from weibo_crawler.posts.archive import ENV, WRONG_PYTHON, Archive, distributions
 from weibo_crawler.resources import resource
 
 _JOBS = Path(str(resource("jobs")))
@@ -29,64 +31,93 @@ def packed() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def unpacked(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("env")
-    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.2 has no argument
-        tar.extractall(folder)
+def task(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a task: YARN makes a link to the file there."""
+    folder = tmp_path_factory.mktemp("task")
+    (folder.parent / "env-3.zip").write_bytes(packed)
+    (folder / ENV).symlink_to(folder.parent / "env-3.zip")
     return folder
 
 
 def bare(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Python without site-packages or the checkout; what it runs at its start is in the archive."""
-    return subprocess.run(
-        [sys.executable, "-SP", "-c", f"import sitecustomize; {code}"],
-        env={"PYTHONPATH": f"{folder / PURE}:{folder}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return subprocess.run(started(code), **within(folder), check=False)
+
+
+def started(code: str) -> list[str]:
+    return [sys.executable, "-SP", "-c", f"import sitecustomize; {code}"]
+
+
+def within(folder: Path) -> dict[str, Any]:
+    return {
+        "env": {"PYTHONPATH": ENV},
+        "cwd": folder,
+        "capture_output": True,
+        "text": True,
+        "timeout": 60,
+    }
 
 
 @pytest.mark.parametrize("job", sorted(path.name for path in _JOBS.glob("*.py")))
-def test_each_job_starts_from_the_archive_alone(unpacked: Path, job: str) -> None:
+def test_each_job_starts_from_the_archive_alone(task: Path, job: str) -> None:
     """Without site-packages the job's script finds all that it imports."""
     script = str(_JOBS / job)
     run = f"import runpy, sys; sys.argv[:] = [{script!r}, '--help']; "
-    done = bare(f"{run}runpy.run_path({script!r}, run_name='__main__')", unpacked)
+    done = bare(f"{run}runpy.run_path({script!r}, run_name='__main__')", task)
     assert done.returncode == 0, done.stderr
     assert "--help" in done.stdout
 
 
-def test_the_archive_holds_the_drivers(unpacked: Path) -> None:
+def test_the_archive_holds_the_drivers(task: Path) -> None:
     """What is imported only where a store or a proxy asks for it."""
     modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase.tables"
-    done = bare(f"import {modules}", unpacked)
+    done = bare(f"import {modules}", task)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_node_unpacks_few_files(packed: bytes, unpacked: Path) -> None:
-    """YARN starts a process for each: Python alone is one file, from which it comes compiled, with
-    the lines for a traceback."""
-    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        names = tar.getnames()
-    assert not {"weibo_crawler", "mrjob"} & {name.partition("/")[0] for name in names}
-    assert len(names) < 700  # 290, and setuptools for a Python without distutils
+def test_python_alone_stays_in_the_file(task: Path) -> None:
+    """It comes compiled from there, with the lines for a traceback; what has compiled parts or
+    data lies beside, compiled as well."""
     done = bare(
-        "import linecache, weibo_crawler.mapper as m; "
-        "print(m.__spec__.origin, linecache.getline('weibo_crawler/mapper.py', 1, vars(m)))",
-        unpacked,
+        "import linecache, msgspec, weibo_crawler.mapper as m; "
+        "line = linecache.getline('weibo_crawler/mapper.py', 1, vars(m)); "
+        "print(m.__spec__.origin, msgspec.__spec__.cached, line)",
+        task,
     )
-    origin, line = done.stdout.split(" ", 1)
-    assert origin == f"{unpacked / PURE}/weibo_crawler/mapper.pyc"
+    origin, cached, line = done.stdout.split(" ", 2)
+    assert origin == f"{task / ENV}/weibo_crawler/mapper.pyc"
     assert line.startswith('"""')
+    assert Path(cached).is_file()
+    aside = {path.name for path in (task / "env").iterdir()}
+    assert "msgspec" in aside
+    assert not {"mrjob", "requests", "weibo_crawler"} & aside
 
 
-def test_nodes_fetch_as_we_do_here(unpacked: Path) -> None:
+def test_processes_of_a_task_unpack_at_once(task: Path, tmp_path: Path) -> None:
+    """Each finds the whole folder, whoever made it, and no draft stays."""
+    shutil.copy(task / ENV, tmp_path / ENV)
+    import_all = started("import cryptography, msgspec, pyroaring, certifi; certifi.contents()")
+    options = within(tmp_path)
+    options.pop("timeout"), options.pop("capture_output")
+    running = [subprocess.Popen(import_all, **options) for _ in range(8)]
+    assert [process.wait(60) for process in running] == [0] * 8
+    assert {path.name for path in tmp_path.iterdir()} == {"env", ENV}
+
+
+def test_a_full_disk_is_not_a_whole_folder(packed: bytes, tmp_path: Path) -> None:
+    """A task that could not unpack says so, and the next one does not take the rest for all."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as whole, zipfile.ZipFile(tmp_path / ENV, "w") as cut:
+        for name in whole.namelist():
+            if name == "sitecustomize.py":
+                cut.writestr(name, whole.read(name).replace(b"os.rename(", b"os.nothing("))
+    assert bare("", tmp_path).returncode != 0
+    assert not (tmp_path / "env").exists()
+
+
+def test_nodes_fetch_as_we_do_here(task: Path) -> None:
     """The transport that is chosen from the archive alone is the one that is chosen here."""
     imports = "from weibo_crawler import config; from weibo_crawler.fetch import opening; "
-    done = bare(f"{imports}print(opening.choose_transport(config.Fetch()).name)", unpacked)
+    done = bare(f"{imports}print(opening.choose_transport(config.Fetch()).name)", task)
     assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 

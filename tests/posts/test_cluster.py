@@ -177,7 +177,7 @@ def test_a_job_that_is_staged_takes_one_start_of_hadoop(
     folder and copies nothing, each of which takes a JVM."""
     command_file, calls = Path(hadoop.command), tmp_path / "calls"
     command_file.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
-    staged = Staged("hdfs://nn:8020/crawl/run-1", "hdfs://nn:8020/crawl/env.tar.gz", ["a.toml"])
+    staged = Staged("hdfs://nn:8020/crawl/run-1", "hdfs://nn:8020/crawl/env-3.zip", ["a.toml"])
     path = resource(f"jobs/{script}")
     words = command(hadoop, Path(str(hadoop.streaming_jar)), path, staged, {})
     words += ["--local-tmp-dir", str(tmp_path), staged.input]
@@ -187,7 +187,8 @@ def test_a_job_that_is_staged_takes_one_start_of_hadoop(
     assert done.returncode == 0, done.stderr
     (call,) = calls.read_text().splitlines()
     assert call.startswith(f"jar {hadoop.streaming_jar} ")
-    assert f"-files {staged.folder}/a.toml#a.toml,{staged.folder}/{script}#{script} " in call
+    files = [f"{staged.folder}/{name}#{name}" for name in ("a.toml", script)]
+    assert f"-files {','.join([*files, f'{staged.archive}#env.zip'])} " in call
     assert "-D mapreduce.job.reduces=0 " in call
 
 

@@ -105,7 +105,7 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     assert line["state"] == "wrong"
     assert "the nodes have no no-such-python" in line["text"]
     (left,) = WebHdfs(stack).names(folder)
-    assert left.endswith(".tar.gz")
+    assert left.endswith(".zip")
 
 
 def test_what_is_wrong_is_named(stack: Running, tmp_path: Path) -> None:

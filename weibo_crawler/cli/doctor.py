@@ -195,7 +195,9 @@ def _nodes(settings: Settings) -> Iterator[Line]:
     """What each node says of itself; in this thread, so that Ctrl-C ends the job there."""
     found: list[Finding] = []
     yield _run(Check("nodes", partial(_look, settings, found)))
-    for name, text, exit_code, host in sorted(found, key=attrgetter("host")):
+    # a node may have run two maps: what one of them found wrong counts
+    each = {(one.host, one.name): one for one in sorted(found, key=attrgetter("exit_code"))}
+    for name, text, exit_code, host in sorted(each.values(), key=attrgetter("host")):
         yield Line("wrong" if exit_code else "ok", name, f"{host}: {text}", exit_code)
 
 

@@ -1,27 +1,25 @@
-"""What a mapper needs beside python3, as one archive: this package and what it requires.
+"""What a mapper needs beside python3, as one zip file: this package and what it requires.
 
 Taken from the running environment, so that nodes run what was tried here. Compiled parts ask for
-the same minor version of Python on the nodes; the job script checks it.
+the same minor version of Python on the nodes; Python checks it at its start.
 
-Packages that are Python alone lie in one zip file in it, compiled, from which Python imports: a
-node unpacks an archive by a process for each file (YARN's FSDownload changes the permissions of
-every one; without Hadoop's native library that starts chmod), so files cost more than bytes.
+Python imports from the file itself. What it cannot import from there, packages with compiled parts
+or data, each task unpacks for itself at its start, in half a second. YARN could unpack it once for
+all tasks of a node, and takes seconds: its FSDownload changes the permissions of each file, and
+starts chmod for that where Hadoop's native library is missing.
 """
 
-import gzip
 import hashlib
-import io
 import py_compile
 import re
 import sys
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import weibo_crawler
 from weibo_crawler.errors import DISTRIBUTION, BadConfig, how_to_install
@@ -38,10 +36,14 @@ _NOT_READ = frozenset(
     {".pyc", ".pth", ".pyi", ".exe", ".c", ".h", ".pxd", ".pyx", ".js", ".jar", ".sh"}
 )
 ARCHIVES = "env-"  # so their names begin
-PURE = "pure.zip"  # before the rest on the path of Python
+ENV = "env.zip"  # its name in a task's folder, and all that the path of Python needs
+_UNPACKED = "env"  # beside it
+_ASIDE = "unpacked/"  # so begin the names of what is to be unpacked
 _PURE = (".py", "/py.typed")
+_LEVEL = 1  # most of it is compiled code: level 6 makes it a tenth smaller, in twice the time
 WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
 # Run at the start of Python, before any import. Compiled parts want the version they were made for.
+# Other processes of the task may be unpacking as well: the folder is there once it is whole.
 # And mrjob imports distutils, which Python 3.12 lacks: what setuptools has in its place is switched
 # on by a .pth file, and those are not read from PYTHONPATH.
 _SITE = f"""import os
@@ -51,6 +53,21 @@ if sys.version_info[:2] != {sys.version_info[:2]!r}:
 {sys.version_info[1]}, this node has " + sys.version + "\\n")
     sys.stderr.flush()
     os._exit({WRONG_PYTHON} + sys.version_info[1])
+_here = os.path.dirname(__file__)
+_folder = os.path.abspath({_UNPACKED!r})
+if not os.path.isdir(_folder):
+    import shutil
+    import zipfile
+    _draft = f"{{_folder}}.{{os.getpid()}}"
+    with zipfile.ZipFile(_here) as _file:
+        _file.extractall(_draft, [n for n in _file.namelist() if n.startswith({_ASIDE!r})])
+    try:
+        os.rename(os.path.join(_draft, {_ASIDE!r}), _folder)
+    except OSError:
+        if not os.path.isdir(_folder):
+            raise
+    shutil.rmtree(_draft, ignore_errors=True)
+sys.path.insert(sys.path.index(_here) + 1, _folder)
 if sys.version_info >= (3, 12):
     import _distutils_hack
     _distutils_hack.add_shim()
@@ -68,53 +85,54 @@ class Archive:
             data = _read(source)
             digest.update(f"{place}\0{len(data)}\0".encode() + data)
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        self.name = f"{ARCHIVES}{version}-{digest.hexdigest()}.tar.gz"
+        self.name = f"{ARCHIVES}{version}-{digest.hexdigest()}.zip"
 
     def write(self, file: BinaryIO) -> None:
-        """As tar.gz, the same bytes each time; quickly, as most of it is compiled code: level 6
-        takes three times as long and saves a twelfth."""
-        with (
-            gzip.GzipFile(fileobj=file, mode="wb", compresslevel=2, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w") as tar,
-        ):
-            pure, files = _apart(self._files)
-            for place, source in [(PURE, _zipped(pure)), *files.items()]:
-                data = _read(source)
-                info = tarfile.TarInfo(place)
-                info.size, info.mode = len(data), 0o644
-                tar.addfile(info, io.BytesIO(data))
+        """The same bytes each time. Modules lie in it as source, for the lines of a traceback, and
+        compiled, as a node keeps nothing that it compiles."""
+        aside = _packages_aside(self._files)
+        with ZipFile(file, "w") as packed:
+            for place, source in self._files.items():
+                is_aside = place.partition("/")[0] in aside
+                prefix = _ASIDE if is_aside else ""
+                _add(packed, prefix + place, _read(source))
+                if isinstance(source, Path) and (code := _compiled(source, place)):
+                    cached = _cached(place) if is_aside else f"{place}c"
+                    _add(packed, prefix + cached, code)
 
 
-def _apart(files: Mapping[str, Path | bytes]) -> tuple[dict[str, Path], dict[str, Path | bytes]]:
-    """(what goes into the zip file, the rest). Compiled parts cannot be imported from a zip file,
-    and data are looked for beside the module: a package that holds either stays as it is."""
-    mixed = {place.partition("/")[0] for place in files if not place.endswith(_PURE)}
-    pure = {
-        place: source
-        for place, source in files.items()
-        if isinstance(source, Path) and place.partition("/")[0] not in mixed
-    }
-    return pure, {place: source for place, source in files.items() if place not in pure}
+def _packages_aside(files: Iterable[str]) -> set[str]:
+    """Compiled parts cannot be imported from a zip file, and data are looked for beside the module:
+    a package that holds either is unpacked whole."""
+    return {place.partition("/")[0] for place in files if not place.endswith(_PURE)}
 
 
-def _zipped(files: Mapping[str, Path]) -> bytes:
-    """Each module as source, for the lines of a traceback, and compiled, as Python keeps nothing
-    that it compiled from a zip file. What does not compile nobody imports."""
-    written = io.BytesIO()
-    with ZipFile(written, "w") as packed, TemporaryDirectory() as folder:
-        compiled = Path(folder, "module.pyc")
-        for place, source in files.items():
-            packed.writestr(ZipInfo(place), source.read_bytes())
-            try:
-                py_compile.compile(
-                    *(str(source), str(compiled), place),
-                    doraise=True,
-                    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-                )
-            except py_compile.PyCompileError:
-                continue
-            packed.writestr(ZipInfo(f"{place}c"), compiled.read_bytes())
-    return written.getvalue()
+def _add(packed: ZipFile, place: str, data: bytes) -> None:
+    # a name alone is of the year 1980, whenever it is written
+    packed.writestr(ZipInfo(place), data, ZIP_DEFLATED, _LEVEL)
+
+
+def _cached(place: str) -> str:
+    """Where Python looks for the compiled module."""
+    folder, _, name = place.rpartition("/")
+    return f"{folder}/__pycache__/{name[: -len('.py')]}.{sys.implementation.cache_tag}.pyc"
+
+
+def _compiled(source: Path, place: str) -> bytes:
+    """b"" for what is no module, or does not compile: nobody imports that."""
+    if source.suffix != ".py":
+        return b""
+    with TemporaryDirectory() as folder:
+        module = Path(folder, "module.pyc")
+        try:
+            py_compile.compile(
+                *(str(source), str(module), place),
+                doraise=True,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+        except py_compile.PyCompileError:
+            return b""
+        return module.read_bytes()
 
 
 def distributions(

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, Interrupted, StoreError
-from weibo_crawler.posts.archive import PURE, WRONG_PYTHON
+from weibo_crawler.posts.archive import ENV, WRONG_PYTHON
 from weibo_crawler.posts.handover import SETTINGS
 from weibo_crawler.posts.staged import STAGED
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
-
-_ENV = "env"  # where the archive is unpacked, in a task's folder
 
 
 class Staged(NamedTuple):
@@ -43,10 +41,9 @@ def command(
     words += ["--hadoop-tmp-dir", f"{staged.folder}/mrjob", "--output-dir", staged.output]
     words += ["--no-cat-output", "--no-read-logs", "--cleanup", "NONE"]
     words += ["--no-check-input-paths", "--no-bootstrap-mrjob", "--python-bin", hadoop.python]
-    words += ["--archives", f"{staged.archive}#{_ENV}"]
-    words += ["--cmdenv", f"PYTHONPATH={_ENV}/{PURE}:{_ENV}"]
-    words += ["--cmdenv", f"WEIBO_CONFIG={SETTINGS}", "--files"]
-    words += [",".join(f"{staged.folder}/{name}#{name}" for name in staged.names)]
+    words += ["--cmdenv", f"PYTHONPATH={ENV}", "--cmdenv", f"WEIBO_CONFIG={SETTINGS}"]
+    files = [f"{staged.folder}/{name}#{name}" for name in staged.names]
+    words += ["--files", ",".join([f"{staged.archive}#{ENV}", *files])]
     for name, value in conf.items():
         words += ["-D", f"{name}={value}"]
     return words
