@@ -1856,6 +1856,27 @@ CHANGES = [
         "tests/posts/test_archive.py",
     ),
     Change(
+        "where walls are no moments, the end of a session is a wall of its pages",
+        "fetch/fetcher.py",
+        "        if not await self._pool.outlives(turn):\n            return met",
+        "        await self._pool.outlives(turn)",
+        "tests/fetch/test_fetcher.py::test_the_end_of_a_session_is_no_wall_of_a_page",
+    ),
+    Change(
+        "each wall of a user is looked at again for ever",
+        "fetch/fetcher.py",
+        "self.samples.is_rare(kind):\n            return met",
+        "not kind.endswith('.wall') or True:\n            return met",
+        "tests/fetch/test_fetcher.py::test_walls_that_are_none_for_a_moment_cost_one_request",
+    ),
+    Change(
+        "a wall that stood for a moment tells nothing of the next ones",
+        "fetch/fetcher.py",
+        "self.samples.looked(kind, found=is_found)",
+        "self.samples.looked(kind, found=False)",
+        "tests/fetch/test_fetcher.py::test_walls_that_stand_for_a_moment_are_no_fact",
+    ),
+    Change(
         "what another process of the task unpacked fails this one",
         "posts/archive.py",
         "        if not os.path.isdir(_folder):\n            raise",

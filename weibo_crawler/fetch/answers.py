@@ -136,6 +136,10 @@ class Met(Struct, frozen=True):
     is_asked_again: bool = False
     is_alone: bool = False
 
+    @property
+    def session(self) -> tuple[str, int]:
+        return self.egress, self.generation
+
 
 class Return(NamedTuple):
     reading: Reading

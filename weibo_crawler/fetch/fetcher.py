@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import dropwhile
 from random import Random
 from typing import NamedTuple
 
@@ -77,6 +78,17 @@ def _nth_look(asked: Asked, first: Met, n: int) -> str:
     return look_at(asked.ask.end, "blank" if is_blank(first) else why, n)
 
 
+def _look_at_wall(asked: Asked, answers: Sequence[Met]) -> str:
+    """The kind in `Samples` of a second look at the last answer: the first wall that a request met,
+    for the first page of a user, by a session that may be over; "" where it is something else."""
+    *before, met = answers
+    is_first = asked.ask.nth == 1 and all(one.wall is None for one in before)
+    is_wall = isinstance(met.answer, Reading) and met.answer.verdict is Verdict.LOGIN_WALL
+    if asked.ask.request.kind not in OF_USERS or not (is_first and is_wall):
+        return ""
+    return f"{asked.ask.request.kind}.wall" if met.wall is Wall.DOUBT else ""
+
+
 class Fetcher:
     """Asks for pages: turn, send, read, decide (`answers`), tell the pool and the breaker. One
     event loop, any number of callers. samples: what second looks at ends have shown.
@@ -140,6 +152,7 @@ class Fetcher:
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = await self._proven(asked, turn, self._spared(asked, past, met), past)
+            met = await self._outlived(asked, turn, met, past)
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
@@ -153,6 +166,7 @@ class Fetcher:
                         reading, met, page = await self._comparer.compared(asked, came)
                     if past:
                         self._learn(asked, past, reading)
+                        self._learn_of_wall(asked, [*(one.met for one in past), met], reading)
                     if reading.verdict in FACTS:
                         hits = hits_of(asked, [one.met for one in past])
                         self._others.shown(moments(hits, (met.egress, met.generation)))
@@ -261,6 +275,35 @@ class Fetcher:
         if ask.witness is None or not await ask.witness(begun) or self._pool.is_proven(turn):
             return met
         return replace(met, wall=Wall.DOUBT)
+
+    async def _outlived(self, asked: Asked, turn: Turn, met: Met, past: list[_Past]) -> Met:
+        """The first wall of a user's first page, in doubt: once second looks at such walls show a
+        page hardly ever, all but a sample are believed as soon as others are shown theirs, asked
+        for later with the same session."""
+        kind = _look_at_wall(asked, [*(one.met for one in past), met])
+        if not kind or not is_trustworthy(met) or not self.samples.is_rare(kind):
+            return met
+        if not await self._pool.outlives(turn):
+            return met
+        if self.samples.wants(kind, self._rng):
+            return replace(met, is_asked_again=True)
+        return replace(met, wall=Wall.ALONE, enough_walls=1)
+
+    def _learn_of_wall(self, asked: Asked, answers: Sequence[Met], reading: Reading) -> None:
+        """Note what a second look at such a wall has shown: the wall, with a session that was
+        alive, or the page, by the same session."""
+        if all(met.wall is None for met in answers[:-1]):
+            return
+        before, *after = dropwhile(lambda met: met.wall is None, answers)
+        kind = _look_at_wall(asked, [before])
+        is_found = reading.verdict in FACTS and after[-1].session == before.session
+        is_walled = reading.verdict is Verdict.LOGIN_WALL and any(
+            hit.is_wall and hit.wall is Wall.ALONE for hit in hits_of(asked, after)
+        )
+        if kind and (is_found or is_walled):
+            if not before.is_asked_again:
+                self.samples.wants(kind, self._rng)  # counted as a wall
+            self.samples.looked(kind, found=is_found)
 
     async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
         """Note when the first ban came: what others are shown from then on tells whether it is one.

@@ -31,8 +31,9 @@ that stands for a moment, or a proxy of somebody else, looks like both. What bec
    second session or egress that met it and was alive, or by the same one that is alive still where
    the end of another met it, too, or where others met it there of late and nobody passed
    (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
-   walls as are hardly by chance, as often as the site walls for a moment. Where neither is to be
-   had it is UNSURE at the third time. Of a kind of page that is
+   walls as are hardly by chance, as often as the site walls for a moment; one is, where the fetcher
+   knows that second looks at such walls show a page hardly ever. Where neither is to be had it is
+   UNSURE at the third time. Of a kind of page that is
    asked for beside users a first wall costs itself alone, and is believed unless such pages were
    shown.
 
@@ -70,7 +71,7 @@ WALL_OTHERS = 3
 WALL_MEMORY_S = 600.0
 # So many walls of one page tell of it that they would hardly be by chance, by the share of answers
 # of late that were walls for a moment.
-MOMENTS_CHANCE, _MOMENTS_OF = 0.005, 300
+_MOMENTS_CHANCE, _MOMENTS_OF = 0.001, 300
 
 Sort = tuple[Kind, int]  # of a request: its kind, and which page of its list it asks for, from 1
 # A list shows its first pages to guests and not the later ones: who is walled at page 3 is walled
@@ -302,6 +303,11 @@ class Signs:
             return self._alone(met, now, is_shown=is_shown)
         is_unsure = standing.cools and not is_shown and self._may_go_on(met, uses, now)
         return Wall.UNSURE if is_unsure else Wall.OVER
+
+    def has_outlived(self, page: str) -> bool:
+        """Whether a request passed that was sent after this page was refused for the first time."""
+        since = self._suspects.get(page)
+        return since is not None and self.last_pass > since
 
     def has_shown(self, sort: Sort, now: float) -> bool:
         """Whether this sort, or a deeper page of its kind, passed of late, with any session."""
@@ -624,7 +630,7 @@ class Others:
     def enough(self) -> int:
         """How many walls of one page are hardly by chance."""
         share = (sum(self._moments) + 1) / (len(self._moments) + sum(self._moments) + 2)
-        return 1 + ceil(log(MOMENTS_CHANCE) / log(share))
+        return max(WITNESSES, ceil(log(_MOMENTS_CHANCE) / log(share)))
 
     def is_common(self, request: Request, nth: int, now: float) -> bool:
         """Whether others met this wall, too."""

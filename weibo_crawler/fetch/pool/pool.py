@@ -44,6 +44,7 @@ _log = logging.getLogger(__name__)
 
 _SESSION_OVER = " (a session is over)"
 _NO_SESSION = " (no visitor session could be had)"
+_SOON_S = 0.02  # whoever has got a page asks for the next one by then
 
 
 class KindShut(Exception):
@@ -102,6 +103,8 @@ class Pool:
         self._slots = asyncio.Semaphore(concurrency)
         self._stopped = asyncio.Event()
         self._news = asyncio.Event()  # set, and replaced, when there may be another choice
+        self._landed = asyncio.Event()  # likewise, when a turn came to its end
+        self._asking = 0  # turns that are waited for, or that have not come to their end
         self._is_draining = self._is_cut_said = False
         self._over = ""
 
@@ -126,19 +129,12 @@ class Pool:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
             self._reloader.start(self._tell_news)
-        while True:
-            choice, egress = await self._choose(avoid)
-            try:
-                turn = await self._take(request, nth, choice, egress, may_ask)
-            except KindDoubted as doubt:
-                assert witness is not None
-                is_given = await witness(doubt.at)
-                may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
-            except EgressFailed:  # while it asked for a session
-                avoid = (egress.name,)
-            else:
-                if turn is not None:
-                    return turn
+        self._asking += 1
+        try:
+            return await self._turn(request, avoid, nth, witness, may_ask)
+        except BaseException:
+            self._asking -= 1
+            raise
 
     def tell(self, turn: Turn, outcome: Outcome, page: Page | None = None) -> Wall | None:
         """What came of a turn: exactly once; and `Disproved` after that, where it is so.
@@ -154,6 +150,7 @@ class Pool:
         if before is None:
             if not turn.is_left:
                 self._slots.release()
+            self._asking -= 1
             self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
             self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
@@ -198,6 +195,8 @@ class Pool:
             case _:
                 assert_never(outcome)
         self._ring.keep_to(name, self._visitor.most_per_s(turn.egress))
+        self._landed.set()
+        self._landed = asyncio.Event()
         return wall
 
     def disprove(self, name: str, took_s: float = 0.0) -> None:
@@ -284,6 +283,20 @@ class Pool:
         """Whether all egresses were out, and none was answered since: no fault of any page."""
         return self._outage.is_total
 
+    async def outlives(self, turn: Turn) -> bool:
+        """Whether the session of a turn that met a wall in doubt shows others such pages after
+        that. Waits for the next answers by this egress, as long as anything is asked for."""
+        until = asyncio.get_running_loop().time() + self._ring.next_s(turn.egress.name)
+        asked = turn.egress, turn.use, turn.request, turn.nth
+        while (told := self._visitor.has_outlived(*asked)) is None:
+            left_s = until - asyncio.get_running_loop().time()
+            if left_s <= 0 or self._over or self._is_draining:
+                return False
+            is_news = await self._wait(self._landed, left_s if self._asking else _SOON_S)
+            if not (is_news or self._asking):
+                return False
+        return told
+
     async def pause(self, seconds: float) -> None:
         """Wait, but not longer than the run goes on."""
         await self._wait(self._stopped, seconds)
@@ -309,6 +322,28 @@ class Pool:
             await self._keeper.close()
 
     # -- may it go?
+
+    async def _turn(
+        self,
+        request: Request,
+        avoid: Collection[str],
+        nth: int,
+        witness: Witness | None,
+        may_ask: _MayAsk,
+    ) -> Turn:
+        while True:
+            choice, egress = await self._choose(avoid)
+            try:
+                turn = await self._take(request, nth, choice, egress, may_ask)
+            except KindDoubted as doubt:
+                assert witness is not None
+                is_given = await witness(doubt.at)
+                may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
+            except EgressFailed:  # while it asked for a session
+                avoid = (egress.name,)
+            else:
+                if turn is not None:
+                    return turn
 
     async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
         """Wait for the turn of an egress."""
@@ -479,3 +514,4 @@ class Pool:
     def _wake_all(self) -> None:
         self._stopped.set()
         self._news.set()
+        self._landed.set()

@@ -29,6 +29,7 @@ _RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
 _COMPARED = 500  # pages with telling words of which one is compared, after the first one
 _COMPARED_AGAIN = 20  # pages at most until the next one, where the last comparisons did not tell
+_NEXT, _LEAST_NEXT_S = 3.0, 0.5  # intervals and answers until the next answers have come
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 
@@ -283,6 +284,14 @@ class Ring:
             and slot.is_proven
             and not slot.is_poor(self._usual_success)
         )
+
+    def next_s(self, name: str) -> float:
+        """In how many seconds the next answers by this egress are likely to have come, if anybody
+        asks."""
+        slot = self._by_name.get(name)
+        if slot is None:
+            return 0.0
+        return _NEXT * (slot.interval_s + max(slot.usual_s, _LEAST_NEXT_S))
 
     def is_proxy(self, name: str) -> bool:
         """Whether there is a proxy of this name; the direct way makes up no page."""

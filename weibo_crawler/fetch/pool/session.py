@@ -195,6 +195,11 @@ class Visitor:
             can_be_had=self._can_be_had,
         )
 
+    def has_outlived(self, egress: Egress, use: Use, request: Request, nth: int) -> bool | None:
+        """As `Visit.has_outlived`."""
+        now = asyncio.get_running_loop().time()
+        return self._visit(egress).has_outlived(use, (request.kind, nth), request.url, now)
+
     def know_walled(self, request: Request) -> None:
         """An earlier visit found that this page is walled alone."""
         self._enders.add_alone(request.url, asyncio.get_running_loop().time())

@@ -234,6 +234,13 @@ class Visit:
             self._lives.answered(use.generation, is_doubt=is_doubt)
         return wall
 
+    def has_outlived(self, use: Use, sort: Sort, url: str, now: float) -> bool | None:
+        """Whether the session of this request, which met a wall in doubt, is alive and shows such
+        pages; None: nothing has told yet."""
+        if use.generation != self.generation or self.wanted or not self.has_shown(sort, now):
+            return False
+        return self._signs.has_outlived(url) or None
+
     def landed(self, use: Use) -> None:
         """That request was answered, or nobody waits for its answer any more."""
         if use.generation == self.generation:
