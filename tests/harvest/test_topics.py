@@ -129,9 +129,7 @@ def test_walled_topics_cost_themselves(tmp_path: Path, concurrency: int) -> None
 
 
 @pytest.mark.parametrize("is_sure", [True, False])
-def test_later_pages_that_are_walled_cost_nine_topics_theirs(
-    tmp_path: Path, is_sure: bool
-) -> None:
+def test_later_pages_that_are_walled_cost_nine_topics_theirs(tmp_path: Path, is_sure: bool) -> None:
     """Guests are shown page 1 of each topic and no other. Nobody else can confirm such a wall where
     first pages are shown; after nine of them no page 2 is asked for all the same, and who wrote
     page 1 is kept."""

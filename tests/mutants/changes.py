@@ -1568,6 +1568,13 @@ CHANGES = [
         "tests/harvest/test_topics.py",
     ),
     Change(
+        "lists under posts of which nothing came are not told",
+        "posts/echoes.py",
+        """            self._counters.add(f"{name}.{'failed' if has_failed else 'walled'}")\n""",
+        "",
+        "tests/posts/test_echoes.py",
+    ),
+    Change(
         "topics are read after the walk",
         "harvest/run.py",
         "if await self._read_topic():",

@@ -133,10 +133,18 @@ def _beside(counters: Counts) -> Iterator[str]:
     if taken := get("pages.from_harvest"):
         yield f"{taken:,} pages were not asked for: the harvest had read them"
     for one in ECHO_LISTS:
-        if read := get(f"{one.name}.pages"):
-            cut = get(f"{one.name}.cut")
-            rest = f"; of {cut:,} of them a page failed: a later visit asks again" if cut else ""
-            yield f"{one.name}: {get(f'{one.name}.stored', 0):,} stored, of {read:,} posts{rest}"
+        read, cut = get(f"{one.name}.pages", 0), get(f"{one.name}.cut", 0)
+        failed, walled = get(f"{one.name}.failed", 0), get(f"{one.name}.walled", 0)
+        missing = [
+            *([f"of {cut:,} of them a page failed"] if cut else []),
+            *([f"{plural(failed, 'list')} failed"] if failed else []),
+            *([f"{plural(walled, 'list')} guests are not shown"] if walled else []),
+        ]
+        rest = f"; {', '.join(missing)}: a later visit asks again" if missing else ""
+        if read or missing:
+            stored, odd = get(f"{one.name}.stored", 0), get(f"{one.name}.unreadable", 0)
+            unread = f", {odd:,} that could not be read" if odd else ""
+            yield f"{one.name}: {stored:,} stored{unread}, of {plural(read, 'post')}{rest}"
     if read := get("info.pages"):
         yield f"basic information: read of {read:,} users"
     if get("posts.edited") or get("posts.gone"):
