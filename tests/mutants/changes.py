@@ -1575,6 +1575,13 @@ CHANGES = [
         "tests/posts/test_echoes.py",
     ),
     Change(
+        "a file of figures that cannot be written ends a run",
+        "metrics.py",
+        "        if not self._is_written:\n            raise BadConfig(why)\n",
+        "        raise BadConfig(why)\n",
+        "tests/test_metrics.py",
+    ),
+    Change(
         "topics are read after the walk",
         "harvest/run.py",
         "if await self._read_topic():",
