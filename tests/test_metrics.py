@@ -1,6 +1,7 @@
 """The sinks of counters."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,10 @@ def test_a_file_that_can_no_longer_be_written_ends_no_run(
         folder.mkdir()
         metrics.write()
         assert (folder / "run.prom").exists()
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_an_address_of_ipv6_to_listen_on() -> None:
+    """In brackets, as before any port."""
+    with OpenMetrics(Metrics(listen="[::1]:0"), Counters(), "posts"):
+        pass

@@ -137,7 +137,8 @@ class OpenMetrics:
         try:
             if not port.isdecimal():
                 raise OSError(0, "no port")  # the text of a ValueError would hold the value
-            self._server, _ = start_http_server(int(port), host or "127.0.0.1", self._registry)
+            address = host.removeprefix("[").removesuffix("]") or "127.0.0.1"  # [::1]:9000
+            self._server, _ = start_http_server(int(port), address, self._registry)
         except (OSError, OverflowError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or "no such port"
             raise BadConfig(

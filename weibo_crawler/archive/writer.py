@@ -126,8 +126,9 @@ class Archive:
 
 def store_error(path: Path | None, error: OSError) -> StoreError:
     """What could not be written, why, and what to do."""
-    kind = StoreFull if error.errno in NO_ROOM else StoreError
-    return kind(
-        f"archive.folder: cannot write {path}: {error.strerror}; free some room or name another "
-        "folder, then run the same command again"
+    is_full = error.errno in NO_ROOM
+    what = "free some room or name" if is_full else "name"
+    return (StoreFull if is_full else StoreError)(
+        f"archive.folder: cannot write {path}: {error.strerror}; {what} another folder, then run "
+        "the same command again"
     )
