@@ -136,7 +136,7 @@ def _type(of: Any) -> str:
         above = "above " if meta.gt is not None else ""
         names = [
             f"{above}{low:,}" if low is not None else "",
-            f"{high:,}" if high is not None else "",
+            f"{'below ' if meta.lt is not None else ''}{high:,}" if high is not None else "",
         ]
         return f"{_type(kind)}, {' to '.join(filter(None, names))}" if any(names) else _type(kind)
     if typing.get_origin(of) is tuple:

@@ -398,6 +398,10 @@ def _is_ip(text: str) -> bool:
     return not (address.is_unspecified or address.is_multicast)
 
 
+def _is_stream(path: Path) -> bool:
+    return path.is_fifo() or path.is_socket() or path.is_char_device()
+
+
 def _holds_password(address: str) -> bool:
     """Whether there is one in an address of a server."""
     account, at, _ = address.partition("?")[0].partition("://")[2].rpartition("@")
@@ -409,7 +413,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BadConfig(f"{path}: cannot read the settings file: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # numbers and lists that Python cannot hold, too
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
 
 
@@ -432,7 +436,7 @@ def _merge_variables(
             raise BadConfig(f"{name}: there is no setting {section}.{key}{_nearest(section, key)}")
         if not isinstance(merged.setdefault(section, {}), dict):
             raise BadConfig(f"{path}: {section}: expected a section [{section}]")
-        merged[section][key] = _from_text(environ[name], hints[key])
+        merged[section][key] = _from_text(environ[name], hints[key], name)
         origin[f"{section}.{key}"] = name
     return origin
 
@@ -451,8 +455,11 @@ def _check_underscore(name: str) -> None:
             raise BadConfig(f"{name}: a setting has two underscores behind its section: {full}")
 
 
-def _from_text(text: str, hint: Any) -> Any:
-    """A variable's text as what msgspec can convert: lists by comma, "" and "none" as None."""
+def _from_text(text: str, hint: Any, name: str) -> Any:
+    """A variable's text as what msgspec can convert: lists by comma, "" and "none" as None. A place
+    may be no UTF-8, as names of files may; numbers and words are refused then."""
+    if str not in (hint, *typing.get_args(hint)) and text != text.encode(errors="replace").decode():
+        raise BadConfig(f"{name}: not UTF-8 text: {text[:60]!r}")
     optional = isinstance(hint, types.UnionType | typing._UnionGenericAlias) and (  # type: ignore[attr-defined]
         type(None) in typing.get_args(hint)
     )
@@ -640,7 +647,13 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
         ("egress.proxies_file", settings.egress.proxies_file),
     ):
         if value is not None:
+            path = resolve(value, environ)
+            if name == "egress.proxies_file" and _is_stream(path):
+                raise BadConfig(
+                    f"{name}: {masked(value)} is a pipe or a device, which can be read once at "
+                    "most, and a run reads its list again and again: name a file"
+                )
             try:
-                resolve(value, environ).open("rb").close()
+                path.open("rb").close()
             except OSError as error:
                 raise BadConfig(f"{name}: cannot read {masked(value)}: {error.strerror}") from None

@@ -5,6 +5,7 @@ to one worker; a worker's figures are absolute and written as a whole, never inc
 """
 
 import glob
+import logging
 import os
 import re
 import threading
@@ -21,6 +22,8 @@ from weibo_crawler import __version__
 from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.outputs import is_by_hand, is_of_database
+
+_log = logging.getLogger(__name__)
 
 # and a kind of page: requests that were not sent, as the site shows nobody any of that kind
 LEFT_OUT = "left_out."
@@ -102,7 +105,8 @@ def note_answer(counters: Counters, seconds: float) -> None:
 class OpenMetrics:
     """Shows one `Counters` to a scraper (`metrics.listen`) or in a file (`metrics.textfile`).
 
-    Used as a context manager around a run; `write` refreshes the file.
+    Used as a context manager around a run; `write` refreshes the file. Errors: BadConfig, but
+    where the file was written before and there is no room any more, say: that is logged.
     """
 
     def __init__(self, settings: Metrics, counters: Counters, stage: str) -> None:
@@ -110,6 +114,7 @@ class OpenMetrics:
         self._began = time.time()
         self._registry: Any = None
         self._server: Any = None
+        self._is_written, self._trouble = False, ""
 
     def __enter__(self) -> "OpenMetrics":
         if self._settings.listen is None and self._settings.textfile is None:
@@ -132,7 +137,8 @@ class OpenMetrics:
         try:
             if not port.isdecimal():
                 raise OSError(0, "no port")  # the text of a ValueError would hold the value
-            self._server, _ = start_http_server(int(port), host or "127.0.0.1", self._registry)
+            address = host.removeprefix("[").removesuffix("]") or "127.0.0.1"  # [::1]:9000
+            self._server, _ = start_http_server(int(port), address, self._registry)
         except (OSError, OverflowError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or "no such port"
             raise BadConfig(
@@ -169,9 +175,18 @@ class OpenMetrics:
         try:
             write_to_textfile(str(path), self._registry)
         except OSError as error:
-            raise BadConfig(
-                f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}"
-            ) from None
+            self._cannot(f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}")
+        else:
+            self._is_written, self._trouble = True, ""
+
+    def _cannot(self, why: str) -> None:
+        """Say why the file is not written: once for each reason, and where it never was by an
+        error. Figures are no reason to end a run that has begun."""
+        if not self._is_written:
+            raise BadConfig(why)
+        if why != self._trouble:
+            _log.warning("%s; the run goes on, and the file is as it was", why)
+        self._trouble = why
 
 
 def gauges(name: str, said: str, label: str, values: Mapping[str, float]) -> Any:

@@ -520,7 +520,7 @@ class Echo(msgspec.Struct, frozen=True):
 
 class EchoPage(msgspec.Struct, frozen=True):
     """A page of a list under a post: who stands on it, and what they wrote. uncounted, skipped: as
-    in FanPage. An echo that cannot be read is left out of `echoes`."""
+    in FanPage. unreadable: how many echoes could not be read, and are left out of `echoes`."""
 
     mid: Id
     users: tuple[User, ...]
@@ -528,6 +528,7 @@ class EchoPage(msgspec.Struct, frozen=True):
     uncounted: tuple[Id, ...] = ()
     echoes: tuple[Echo, ...] = ()
     skipped: dict[str, int] = {}
+    unreadable: int = 0
 
 
 class EchoList(NamedTuple):

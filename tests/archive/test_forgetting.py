@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import resource
+import signal
 import stat
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -14,7 +16,7 @@ from tests.archive.answers import answer, archive, records, whole
 from weibo_crawler.archive.blanking import blanked_page
 from weibo_crawler.archive.forgetting import forget_in
 from weibo_crawler.archive.reader import ArchiveIndex, files_of
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import StoreError, StoreFull
 from weibo_crawler.records import Page
 
 THEM = {"id": 9, "screen_name": "nine"}
@@ -127,6 +129,27 @@ def test_two_at_once_bring_back_nobody(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     assert [kind for kind, _, _ in records(path)].count("response") == 1
     assert _forget(tmp_path) == (0, 0, ())
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """What to do is said; with room it goes on, and nothing is left of the first attempt."""
+    with_archive = archive(tmp_path)
+    for uid in (8, 9):
+        with_archive.keep(answer(uid))
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    before, handler = path.read_bytes(), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(StoreFull, match=r"archive\.folder: .*; free some room"):
+            _forget(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    assert _forget(tmp_path) == (1, 0, ())
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_file_that_names_nobody_stays_as_it_is(tmp_path: Path) -> None:

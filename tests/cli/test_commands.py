@@ -1,6 +1,7 @@
 """The command line from outside: bad input, exit codes, help, and that everything is documented."""
 
 import json
+import os
 import re
 import socket
 import sqlite3
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.cli.crawls import Crawl
+from tests.media.server import Named, store
 from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
@@ -131,6 +133,8 @@ def test_options_of_all_commands_may_stand_before_the_command(crawl: Crawl, word
         ({"WEIBO_SITE__VISITOR_URL": "x"}, "site.visitor_url"),
         ({"WEIBO_SITE__USER_AGENT": "a\nb"}, "site.user_agent"),
         ({"WEIBO_FETCH__CONNECT_TIMEOUT_S": "inf"}, "fetch.connect_timeout_s"),
+        ({"WEIBO_HARVEST__MIN_FANS": "\udcff"}, "WEIBO_HARVEST__MIN_FANS: not UTF-8"),
+        ({"WEIBO_HARVEST__EDGES": "fans,\udcff"}, "WEIBO_HARVEST__EDGES: not UTF-8"),
         ({"WEIBO_STORE__USERS": "sqlite:///~nobody-here/x.db"}, "x.db"),
         ({"WEIBO_STORE__USERS": "mysql://me:secret@h/db"}, "WEIBO_STORE__PASSWORD"),
     ],
@@ -152,6 +156,8 @@ def test_a_bad_setting_is_named(crawl: Crawl, env: dict[str, str], said: str) ->
         ("[harvst]\nmin_fans = 3\n", "no section [harvst]; did you mean [harvest]?"),
         ("harvest = 3\n", "harvest"),
         ("[harvest\n", "not valid TOML"),
+        ("a = " + "[" * 5000, "not valid TOML"),
+        ("[harvest]\nmin_fans = 1" + "0" * 5000, "not valid TOML"),
         ("[harvest]\nmax_users = 0\n", "harvest.max_users"),
     ],
 )
@@ -317,6 +323,8 @@ def test_usage_errors(crawl: Crawl) -> None:
     crawl.run("scan", "users", "--limit", "-1", code=2)
     crawl.run("seed", "missing.txt", code=3)
     crawl.run("seed", "n" * 5000, code=2)
+    crawl.run("seed", "search:" + "微" * 100)
+    crawl.run("forget", "--yes", "微" * 100, code=2)
     for uid in ("-5", "0", str(2**63), "9" * 40):
         crawl.run("scan", "posts", f"--uid={uid}", code=2)
         crawl.run("forget", "--", uid, code=2)
@@ -329,6 +337,29 @@ def test_output_that_cannot_be_written_is_said(crawl: Crawl) -> None:
     for redirect, code, lines in (("> /dev/full", 5, 1), (">&-", 0, 1), ("2>&-", 0, 0)):
         done = crawl.shell(f"{scan} {redirect}")
         assert (done.returncode, done.stderr.count("\n")) == (code, lines), (redirect, done)
+    told = crawl.shell(f"{scan} --json > /dev/full").stderr.splitlines()[-1]
+    assert json.loads(told) == {
+        "error": "cannot write the output: No space left on device",
+        "exit_code": 5,
+    }
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_no_list_of_proxies(crawl: Crawl) -> None:
+    """A second reader would wait for ever."""
+    os.mkfifo(crawl.folder / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        done = crawl.run("proxies", "check", code=3, WEIBO_EGRESS__PROXIES_FILE=name)
+        assert f"egress.proxies_file: {name} is a pipe or a device" in done.stderr
+
+
+def test_seeds_and_people_come_by_a_pipe(crawl: Crawl) -> None:
+    """As the shell's <(…) gives them, and as /dev/stdin."""
+    for words in ("seed", "forget --yes"):
+        command = " ".join(crawl.command(*words.split()))
+        for how in ("| {} /dev/stdin", "> file; mkfifo p; cat file > p & {} p; rm p"):
+            done = crawl.shell(f"echo 5 {how.format(command)}")
+            assert done.returncode == 0, (words, done)
 
 
 def test_a_store_belongs_to_one_kind_of_site(crawl: Crawl) -> None:
@@ -401,10 +432,11 @@ def test_outputs_can_be_written_again(crawl: Crawl) -> None:
     crawl.run("init")
     crawl.run("seed", "1234567890")
     crawl.run("import")
+    store(crawl.folder, Named(6, 5227481808240654))
     (crawl.folder / "seeds.txt").write_text("1234567890\n")
     commands = ["report -o", "posts --manifest"]
     commands += [f"export users --format {form} -o" for form in ("csv", "jsonl", "parquet")]
-    commands += ["export users --columns id --format csv -o"]
+    commands += ["export users --columns id --format csv -o", "export posts --ids -o"]
     for number, words in enumerate(commands):
         for _ in range(2):
             crawl.run(*words.split(), f"output-{number}")

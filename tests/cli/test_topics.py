@@ -97,6 +97,16 @@ def test_the_walk_is_the_truth(tmp_path: Path) -> None:
         assert "Topics read" in (crawl.folder / "report.html").read_text("utf-8")
 
 
+def test_topics_alone_at_depth_0_contradict_each_other(tmp_path: Path) -> None:
+    """It is said before anything is asked for, and the site is not blamed."""
+    crawl = Crawl(tmp_path)
+    crawl.run("seed", "#words#")
+    done = crawl.run("harvest", code=3, WEIBO_HARVEST__MAX_DEPTH="0")
+    assert "harvest.max_depth: 0 keeps nobody but the seeds" in done.stderr
+    crawl.run("seed", "5")
+    crawl.run("harvest", WEIBO_HARVEST__MAX_DEPTH="0")
+
+
 @pytest.mark.parametrize("has_session", [False, True])
 def test_walled_topics_cost_themselves(tmp_path: Path, has_session: bool) -> None:
     """With a visitor session and without: the crawl goes on, and says so; where there is nothing

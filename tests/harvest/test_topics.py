@@ -14,9 +14,10 @@ from tests.examples import examples
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from tests.harvest.test_edges import MIN_FANS, Crawl
 from tests.simulator.ways import kept
+from weibo_crawler.analysis.status import topic_lines
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import Edge, Kind, Request, Verdict
+from weibo_crawler.records import Edge, Kind, Reading, Request, Verdict
 from weibo_crawler.simulator.world import PAGE_OF_POSTS, World
 
 WORLD = make_world(7, users=300, mean_posts=8.0)
@@ -125,6 +126,32 @@ def test_walled_topics_cost_themselves(tmp_path: Path, concurrency: int) -> None
     crawl.run(SimulatedFetcher(WORLD))
     assert Counter(states(crawl).values()) == {"done": 40, "failed": 1}
     assert crawl.depths().keys() == WORLD.kept(WORLD.seeds, MIN_FANS, topics=TOPICS).keys()
+
+
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_later_pages_that_are_walled_cost_nine_topics_theirs(tmp_path: Path, is_sure: bool) -> None:
+    """Guests are shown page 1 of each topic and no other. Nobody else can confirm such a wall where
+    first pages are shown; after nine of them no page 2 is asked for all the same, and who wrote
+    page 1 is kept."""
+
+    class Walled(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched = await super().fetch(ask)
+            if not is_search(ask.request) or ask.nth == 1:
+                return fetched
+            return fetched._replace(reading=Reading(Verdict.LOGIN_WALL, ambiguous=not is_sure))
+
+    crawl, fetcher = topical(tmp_path, *TOPICS[1:21]), Walled(WORLD)
+    counters = crawl.run(fetcher, topic_pages=3)
+    assert asked(fetcher) == 20 + 9
+    assert set(states(crawl).values()) == {"walled"}
+    assert counters["topics.walled"] == 20
+    true = WORLD.kept(WORLD.seeds, MIN_FANS, topics=TOPICS[1:21])
+    assert crawl.depths().keys() == true.keys()
+    assert "guests are not shown" in bounds(crawl)
+    with crawl.open() as users:
+        (line,) = topic_lines(users.topics())
+    assert "20 that guests are not shown, 20 of them from a later page on" in line
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.DRIFTED, Verdict.SERVER_TROUBLE])

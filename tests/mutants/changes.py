@@ -1561,6 +1561,27 @@ CHANGES = [
         "tests/harvest/test_topics.py",
     ),
     Change(
+        "a later page of a topic has to be walled by two egresses",
+        "harvest/topics.py",
+        "except (Walled, UnsureWall):",
+        "except Walled:",
+        "tests/harvest/test_topics.py",
+    ),
+    Change(
+        "lists under posts of which nothing came are not told",
+        "posts/echoes.py",
+        """            self._counters.add(f"{name}.{'failed' if has_failed else 'walled'}")\n""",
+        "",
+        "tests/posts/test_echoes.py",
+    ),
+    Change(
+        "a file of figures that cannot be written ends a run",
+        "metrics.py",
+        "        if not self._is_written:\n            raise BadConfig(why)\n",
+        "        raise BadConfig(why)\n",
+        "tests/test_metrics.py",
+    ),
+    Change(
         "topics are read after the walk",
         "harvest/run.py",
         "if await self._read_topic():",

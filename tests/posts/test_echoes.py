@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.examples import examples
 from tests.posts.crawls import Crawl
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.analysis.scan import scan_echoes
 from weibo_crawler.errors import SiteSaysNo, StoreError
-from weibo_crawler.records import ECHO_LISTS, REPOSTS, Echo, EchoList, Post, Verdict
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.records import ECHO_LISTS, REPOSTS, Echo, EchoList, EchoPage, Post, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.keys import echo_key, post_key, user_key
 
@@ -117,10 +119,33 @@ def test_closed_comments_are_asked_for_once(crawl_: Crawl, which: EchoList) -> N
     assert (len(asked(fetcher)), asked(again)) == (3, [])
 
 
+def test_what_could_not_be_read_is_counted(
+    crawl_: Crawl, which: EchoList, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 15."""
+    crawl_.add(6)
+    fetcher = site(which)
+    fetch = fetcher.fetch
+
+    async def odd(ask: Ask) -> Fetched:
+        fetched = await fetch(ask)
+        record = fetched.reading.record
+        if not isinstance(record, EchoPage):
+            return fetched
+        return fetched._replace(
+            reading=structs.replace(fetched.reading, record=structs.replace(record, unreadable=2))
+        )
+
+    monkeypatch.setattr(fetcher, "fetch", odd)
+    crawl_.run(fetcher, **{which.name: 9})
+    assert crawl_.counters()[f"{which.name}.unreadable"] == 6
+
+
 def test_a_refusal_is_no_fact(crawl_: Crawl, which: EchoList) -> None:
     """Law 4: what was refused is asked for at the next visit."""
     crawl_.add(6)
     crawl_.run(site(which, trouble={f"{which.kind}/14": [Verdict.THROTTLED]}), **{which.name: 1})
+    assert crawl_.counters()[f"{which.name}.failed"] == 1
     again = site(which)
     crawl_.run(again, refresh=True, **{which.name: 1})
     assert asked(again) == [f"{which.kind}/14"]
@@ -134,6 +159,7 @@ def test_walls_end_the_asking(crawl_: Crawl, which: EchoList) -> None:
     fetcher = ScriptedFetcher(worlds, trouble=walled)
     crawl_.run(fetcher, users_in_flight=1, **{which.name: 3})
     assert len(asked(fetcher)) == 9
+    assert crawl_.counters()[f"{which.name}.walled"] == 20
 
 
 def test_a_visit_that_dies_asks_again(

@@ -192,7 +192,9 @@ def topic_lines(topics: Sequence[Topic]) -> list[str]:
         return []
     line = f"topics: {states.get('done', 0):,} of {len(topics):,} read"
     if walled := states.get("walled"):
-        line += f"; {walled:,} that guests are not shown"
+        begun = sum(topic.state == "walled" and topic.pages > 0 for topic in topics)
+        further = f", {begun:,} of them from a later page on" if begun else ""
+        line += f"; {walled:,} that guests are not shown{further}"
     if failed := states.get("failed"):
         why = next(topic.why for topic in topics if topic.state == "failed")
         line += f"; {failed:,} that failed ({why})"

@@ -12,7 +12,7 @@ from weibo_crawler.archive.exchanges import Compress, Kept
 from weibo_crawler.archive.members import SUFFIXES, compressor, members
 from weibo_crawler.archive.reader import files_of
 from weibo_crawler.archive.shelf import is_open
-from weibo_crawler.errors import StoreError
+from weibo_crawler.archive.writer import store_error
 from weibo_crawler.records import Answer, Id, Page, Reading, Request
 from weibo_crawler.store.temporary import alone_in, open_private, sync_folder
 
@@ -65,7 +65,7 @@ def _cleaned(
             busy.append(path.name)
             continue
         except OSError as error:
-            raise StoreError(f"archive.folder: {path}: {error.strerror}") from None
+            raise store_error(path.with_name(path.name + _NEW), error) from None
         dropped, blanked = dropped + counts[0], blanked + counts[1]
     return Cleaned(dropped, blanked, tuple(busy))
 

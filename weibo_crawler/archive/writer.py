@@ -79,7 +79,7 @@ class Archive:
             path.rename(whole)
             os.close(self._file)
         except OSError as error:
-            raise _store_error(whole, error) from None
+            raise store_error(whole, error) from None
         if self._shelf is not None:
             self._shelf.take(whole)
 
@@ -108,7 +108,7 @@ class Archive:
                     continue
             fcntl.flock(self._file, fcntl.LOCK_EX)
         except OSError as error:
-            raise _store_error(path, error) from None
+            raise store_error(path, error) from None
         self._path, self._size = path, 0
         self._write(exchanges.warcinfo(name, self._info, self._compress))
 
@@ -120,13 +120,15 @@ class Archive:
         except OSError as error:
             os.ftruncate(self._file, self._size)  # no half record is left
             os.lseek(self._file, self._size, os.SEEK_SET)
-            raise _store_error(self._path, error) from None
+            raise store_error(self._path, error) from None
         self._size += len(data)
 
 
-def _store_error(path: Path | None, error: OSError) -> StoreError:
-    kind = StoreFull if error.errno in NO_ROOM else StoreError
-    return kind(
-        f"archive.folder: cannot write {path}: {error.strerror}; free some room or name another "
-        "folder, then run the same command again"
+def store_error(path: Path | None, error: OSError) -> StoreError:
+    """What could not be written, why, and what to do."""
+    is_full = error.errno in NO_ROOM
+    what = "free some room or name" if is_full else "name"
+    return (StoreFull if is_full else StoreError)(
+        f"archive.folder: cannot write {path}: {error.strerror}; {what} another folder, then run "
+        "the same command again"
     )

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
-from weibo_crawler.cli.exports import remember_export
+from weibo_crawler.cli.exports import is_known_export, remember_export
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.reading import reading, told
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
-from weibo_crawler.outputs import keep_inputs
+from weibo_crawler.outputs import keep_databases, keep_inputs
 from weibo_crawler.records import ECHO_LISTS, Id, Kind
+from weibo_crawler.store.notes import Notes
 from weibo_crawler.store.rows.keys import ALL, Range
 
 ECHOES = {one.name: one for one in ECHO_LISTS}
@@ -186,10 +187,10 @@ def export(options: argparse.Namespace) -> Done:
             raise BadUsage("--ids writes the ids of posts alone: leave out the other choices")
         form, options.columns = IDS, "mid"
     settings = config.load(options.config)
-    _check_output(options)
     columns = columns_of(options, "file")  # all there are, unless --columns names some
     _check_processes(options)
     with Home(settings, makes=()) as home:
+        _check_output(options, home.users)
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         read = partial(rows_of, options)
         read(home, ALL)  # says what is wrong with the options
@@ -264,9 +265,13 @@ def verify(options: argparse.Namespace) -> Done:
     )
 
 
-def _check_output(options: argparse.Namespace) -> None:
-    """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
-    keep_inputs(options.output)
+def _check_output(options: argparse.Namespace, users: Notes) -> None:
+    """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced. A
+    list of ids may have been written by hand, or by `--ids`, which replaces its own ones."""
+    if vars(options).get("ids") and is_known_export(users, options.output):
+        keep_databases(options.output)
+    else:
+        keep_inputs(options.output)
     if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
     if options.output.is_dir():
@@ -290,7 +295,7 @@ def report(options: argparse.Namespace) -> Done:
         from weibo_crawler.analysis.report import write_report
         from weibo_crawler.analysis.userlists import kept_in
 
-        _check_output(options)
+        _check_output(options, home.users)
         bounds = home.users.depths_are_bounds()
         remember_export(home.users, options.output)
         with reading(home, options.processes) as by:

@@ -43,6 +43,11 @@ def _remember(users: Notes, note: Note[list[str]], file: Path | str, but: str) -
         logs.say(f"the store may only be read: {but}", logging.WARNING)
 
 
+def is_known_export(users: Notes, file: Path) -> bool:
+    """Whether this file was written by this crawl, on this host."""
+    return f"{socket.gethostname()}:{file.resolve()}" in known_exports(users)
+
+
 def known_exports(users: Notes) -> list[str]:
     """host:path of the files written, or hdfs://…, the newest last, those that are gone here left
     out; and the parts of them that are being written, or that killed writers left."""

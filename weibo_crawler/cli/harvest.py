@@ -24,7 +24,7 @@ from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import stop_by_signals
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, NoStore, SiteSaysNo
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, Interrupted, NoStore, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
@@ -77,9 +77,17 @@ def _check_not_by_jobs(home: Home) -> None:
 
 
 def _require_seeds(home: Home) -> None:
-    """Raise BadUsage where nobody was seeded, whether or not the store is there."""
+    """Raise BadUsage where nobody was seeded, whether or not the store is there; BadConfig where
+    nothing was but topics, and nobody whom they show is to be kept."""
     try:
-        if home.users.states() or home.users.topics():
+        if home.users.states():
+            return
+        if home.users.topics():
+            if home.settings.harvest.max_depth == 0:
+                raise BadConfig(
+                    "harvest.max_depth: 0 keeps nobody but the seeds, and there are topics alone: "
+                    "who writes in them stands at depth 1"
+                )
             return
     except NoStore as error:
         raise BadUsage(str(error)) from None

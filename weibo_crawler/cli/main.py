@@ -91,10 +91,11 @@ def _run(words: Sequence[str], told: ExitStack) -> int:
     except OSError as error:
         if os.environ.get("WEIBO_DEBUG"):
             raise
-        said = f"weibo-crawler: cannot write the output: {error.strerror}"
-        logs.say(said, logging.ERROR)
-        _leave_stdout()
-        return StoreError.exit_code
+        if error.filename is None:
+            _leave_stdout()
+        what = "cannot write the output" if error.filename is None else error.filename
+        said = f"weibo-crawler: {what}: {error.strerror}"
+        return _failed(said, StoreError.exit_code, options)
     except Exception as error:
         if os.environ.get("WEIBO_DEBUG"):
             raise

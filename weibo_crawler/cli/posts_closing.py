@@ -132,11 +132,7 @@ def _beside(counters: Counts) -> Iterator[str]:
     get = counters.get
     if taken := get("pages.from_harvest"):
         yield f"{taken:,} pages were not asked for: the harvest had read them"
-    for one in ECHO_LISTS:
-        if read := get(f"{one.name}.pages"):
-            cut = get(f"{one.name}.cut")
-            rest = f"; of {cut:,} of them a page failed: a later visit asks again" if cut else ""
-            yield f"{one.name}: {get(f'{one.name}.stored', 0):,} stored, of {read:,} posts{rest}"
+    yield from filter(None, (_below(counters, one.name) for one in ECHO_LISTS))
     if read := get("info.pages"):
         yield f"basic information: read of {read:,} users"
     if get("posts.edited") or get("posts.gone"):
@@ -146,6 +142,24 @@ def _beside(counters: Counts) -> Iterator[str]:
         )
     if elsewhere := get(f"users.{ELSEWHERE}", 0):
         yield f"{elsewhere:,} users were left to another run that is at work on them"
+
+
+def _below(counters: Counts, name: str) -> str:
+    """What lists under posts brought, and what lacks of them; "" where none was asked for."""
+    stored, unreadable, read, cut, failed, walled = (
+        counters.get(f"{name}.{what}", 0)
+        for what in ("stored", "unreadable", "pages", "cut", "failed", "walled")
+    )
+    missing = [
+        *([f"of {cut:,} of them a page failed"] if cut else []),
+        *([f"{plural(failed, 'list')} failed"] if failed else []),
+        *([f"{plural(walled, 'list')} guests are not shown"] if walled else []),
+    ]
+    if not (read or missing):
+        return ""
+    rest = f"; {', '.join(missing)}: a later visit asks again" if missing else ""
+    odd = f", {unreadable:,} that could not be read" if unreadable else ""
+    return f"{name}: {stored:,} stored{odd}, of {plural(read, 'post')}{rest}"
 
 
 def _left(held: Completeness, *, every: bool) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import re
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -69,13 +70,13 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
     BadSeed, with source and line number."""
     seeds: list[Seed] = []
     for argument in arguments:
-        path, is_short = Path(argument), 0 < len(argument) < 255  # Path("") is the working folder
+        path, mode = Path(argument), _mode_of(argument)
         if (topic := _topic(argument.strip(), "command line", site)) is not None:
             seeds.append(topic)
             continue
-        if is_short and path.is_dir() and not _is_uid(argument, site):
+        if stat.S_ISDIR(mode) and not _is_uid(argument, site):
             raise BadConfig(f"{argument} is a folder: give a file, or a uid")
-        if path.suffix in _FILES or (is_short and path.is_file()):
+        if path.suffix in _FILES or (mode and not stat.S_ISDIR(mode)):  # pipes, too: <(…)
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
@@ -92,6 +93,15 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
             f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
         )
     return seeds
+
+
+def _mode_of(argument: str) -> int:
+    """What stands under this name in the file system; 0: nothing. No name may be longer there than
+    some 85 Chinese letters."""
+    try:
+        return Path(argument).stat().st_mode if argument else 0
+    except (OSError, ValueError):
+        return 0
 
 
 def _is_uid(argument: str, site: Site) -> bool:

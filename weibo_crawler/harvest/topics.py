@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.asking import fetched_at
 from weibo_crawler.harvest.sightings import Sightings, Source, illegible_on
-from weibo_crawler.harvest.trouble import EntryTrouble, Walled
+from weibo_crawler.harvest.trouble import EntryTrouble, UnsureWall, Walled
 from weibo_crawler.records import Edge, FanPage
 from weibo_crawler.store import Landed, Landing, Topic, TopicPage
 from weibo_crawler.walls import Walls
@@ -48,7 +48,7 @@ class TopicReader(NamedTuple):
         ask = Ask(source.site.search(topic.words, topic.cursor), nth=nth)
         try:
             fetched = await source.asker.ask(ask, Edge.TOPIC)
-        except Walled:
+        except (Walled, UnsureWall):  # nothing is concluded of either, so nobody need confirm it
             self.walls.met(Edge.TOPIC, nth, now)
             return TopicPage(topic, topic_then._replace(state="walled"))
         except EntryTrouble as trouble:

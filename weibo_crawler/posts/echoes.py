@@ -25,7 +25,8 @@ _NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)
 class EchoReader:
     """Reads one list under posts for all visits of a mapper. most: posts of each page; pages: of
     the list of one post; counters: <list>.pages, <list>.stored,
-    <list>.cut (lists of which a later page failed).
+    <list>.cut (lists of which a later page failed), <list>.failed and <list>.walled (lists whose
+    first page failed, or is not shown to guests), <list>.unreadable.
 
     A post says how many comments it had announced when they were read (`post:comments_read`), which
     is put after they are, and before the ledger of its user moves on: so a visit that dies in
@@ -100,10 +101,13 @@ class EchoReader:
             puts = echo_puts(self._which, uid, mid, record.echoes, at, self._run_id)
             await self._writer.put([], [], {name: puts})
             stored.update(put.key for put in puts)
+            if record.unreadable:
+                self._counters.add(f"{name}.unreadable", record.unreadable)
             if record.next_cursor is None:
                 break
             cursor = record.next_cursor
         if at is None:
+            self._counters.add(f"{name}.{'failed' if has_failed else 'walled'}")
             return
         if has_failed:
             self._counters.add(f"{name}.cut")

@@ -533,7 +533,8 @@ def test_what_commenters_wrote() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        *({"id": None}, {"text": 7}, {"created_at": "很久以前"}, {"text": "长" * 5001}),
+        *({"id": None}, {"text": 7}, {"text": "长" * 5001}),
+        {"created_at": "很久以前", "mid": None},
         *({"mid": "4383183984547602"}, {"id": "4383183984547602", "mid": "4383183984547601"}),
     ],
 )
@@ -543,6 +544,15 @@ def test_a_comment_that_cannot_be_read_costs_only_itself(odd: Tree) -> None:
     found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
     assert found.users == whole.users
     assert found.echoes == whole.echoes[1:]
+    assert (whole.unreadable, found.unreadable) == (0, 1)
+
+
+@pytest.mark.parametrize("said", ["很久以前", "Thu Jan 01 08:00:00 +0800 1970", None, 7])
+def test_a_comment_whose_date_cannot_be_read_has_that_of_its_id(said: object) -> None:
+    """Law 15: an odd field costs that field. Both of its ids name the same second."""
+    change = {"created_at": said}
+    found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(change)))
+    assert found == record(read("comments.json"))
 
 
 def test_where_a_comment_is_from() -> None:

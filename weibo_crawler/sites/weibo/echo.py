@@ -3,24 +3,23 @@
 from weibo_crawler.records import Echo, User
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count
-from weibo_crawler.sites.weibo.dates import read_date
+from weibo_crawler.sites.weibo.dates import date_of, read_date
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import read_remark, reader_text
 
 
 def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Echo | None:
-    """What somebody wrote; None where id, text or date cannot be read, or its mid is another id:
-    that costs the echo. Its id holds its time, as a post's does. is_post: it is a repost."""
+    """What somebody wrote; None where id or text cannot be read, or its mid is another id: that
+    costs the echo. Its id holds its time, as a post's does, which is taken where id and mid both
+    say so and the date cannot be read; else that costs it, too. is_post: it is a repost."""
     try:
         own = identity(echo.id, ".id")
         if echo.mid is not None and identity(echo.mid, ".mid") != own:
             return None
-        said = echo.created_at if isinstance(echo.created_at, str) else ""
-        created_at, _ = read_date(said, now, own)
-    except (Drift, ValueError):
+    except Drift:
         return None
-    text = read_remark(echo.text)
-    if text is None:
+    created_at, text = _date(echo, now, own), read_remark(echo.text)
+    if created_at is None or text is None:
         return None
     # since 2022 `source` of a comment says where from ("来自北京"); that of a post is the device
     place = read_remark(echo.region_name if is_post else echo.source) or ""
@@ -37,6 +36,15 @@ def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Ec
         reposts=_first(echo.reposts_count),
         text_complete=not (is_cut or echo.isLongText in (True, 1, "1", "true")),
     )
+
+
+def _date(echo: wire.Echo, now: float, own: int) -> str | None:
+    said = echo.created_at if isinstance(echo.created_at, str) else ""
+    try:
+        return read_date(said, now, own)[0]
+    except ValueError:
+        settled = date_of(own, now) if echo.mid is not None else None
+        return settled[0] if settled is not None else None
 
 
 def _first(*counts: object) -> int | None:

@@ -114,7 +114,7 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     said: list[records.Echo] = []
     odd: list[Drift] = []
     skipped = Counter({"odd cursor": 1} if is_odd else {})
-    shown = 0
+    shown = unreadable = 0
     for i, echo in enumerate(echoes.data or ()):
         if echo is not None and echo.user is None:
             skipped["no user"] += 1
@@ -125,8 +125,9 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
                 raise Drift("")
             user = read_face(echo.user)
             users.setdefault(user.uid, user)
-            if (one := read_echo(echo, user, now, is_post=is_post)) is not None:
-                said.append(one)
+            one = read_echo(echo, user, now, is_post=is_post)
+            said += [] if one is None else [one]
+            unreadable += one is None
         except Drift as drift:
             skipped[ILLEGIBLE[not drift.path]] += 1
             odd.append(drift.under(f".data.data[{i}].user"))
@@ -134,7 +135,10 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
         raise odd[0]
     counted = tuple(user for user in users.values() if user.fans is not None)
     uncounted = tuple(user.uid for user in users.values() if user.fans is None)
-    page = EchoPage(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped))
+    unreadable += len(odd)
+    page = EchoPage(
+        *(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped), unreadable)
+    )
     return Reading(Verdict.OK, page)
 
 
