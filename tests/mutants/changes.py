@@ -1626,8 +1626,8 @@ CHANGES = [
     Change(
         "an empty seed names the working folder",
         "cli/seed.py",
-        "0 < len(argument) < 255",
-        "len(argument) < 255",
+        "Path(argument).stat().st_mode if argument else 0",
+        "Path(argument).stat().st_mode",
         "tests/cli/test_slips.py",
     ),
     Change(
