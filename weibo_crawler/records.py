@@ -242,7 +242,11 @@ OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One call to make. `cursor` is the site's own token for the page, "" for the first one."""
+    """One call to make. `cursor` is the site's own token for the page, "" for the first one.
+
+    owners: whose the items of a list under a post may say that they are: that post's, or the one's
+    at the head of the chain where it is a repost itself; (): nobody knows.
+    """
 
     kind: Kind
     url: str
@@ -252,6 +256,7 @@ class Request(msgspec.Struct, frozen=True):
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    owners: tuple[Id, ...] = ()
 
 
 class Media(msgspec.Struct, frozen=True):
@@ -520,7 +525,9 @@ class Echo(msgspec.Struct, frozen=True):
 
 class EchoPage(msgspec.Struct, frozen=True):
     """A page of a list under a post: who stands on it, and what they wrote. uncounted, skipped: as
-    in FanPage. unreadable: how many echoes could not be read, and are left out of `echoes`."""
+    in FanPage. unreadable: how many echoes could not be read, or are of another list, and are left
+    out of `echoes`; others: under which other posts the latter say that they stand, None: there are
+    none."""
 
     mid: Id
     users: tuple[User, ...]
@@ -529,6 +536,7 @@ class EchoPage(msgspec.Struct, frozen=True):
     echoes: tuple[Echo, ...] = ()
     skipped: dict[str, int] = {}
     unreadable: int = 0
+    others: tuple[Id, ...] | None = None
 
 
 class EchoList(NamedTuple):
@@ -550,6 +558,11 @@ class EchoList(NamedTuple):
         n: int | None = getattr(post, self.name)
         return n
 
+    @staticmethod
+    def owners(post: Post) -> tuple[Id, ...]:
+        """What its items may name as the post that they are under (`Request.owners`)."""
+        return (post.mid,) if post.repost_of is None else (post.mid, post.repost_of)
+
 
 COMMENTS = EchoList("comments", "comment", Kind.COMMENTS, Edge.COMMENTS, are_posts=False)
 REPOSTS = EchoList("reposts", "repost", Kind.REPOSTS, Edge.REPOSTERS, are_posts=True)
@@ -568,7 +581,7 @@ class Reading(msgspec.Struct, frozen=True):
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal,
     for EMPTY and END the sign, one of few.
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft
-    throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
+    throttling; OK: nothing on the page is of whom, or what, was asked for: it may be another's.
     Where a fetch returns it with LOGIN_WALL: nobody else has confirmed that wall.
     is_of_session: a refusal of the session, so that a new one may help. is_ban: a refusal that
     says more than that this request came too early. is_cut: RESTRICTED, as what is shown is cut.

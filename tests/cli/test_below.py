@@ -1,15 +1,19 @@
 """What stands under posts, comments and reposts, in whole crawls: stored as the site shows it."""
 
 import csv
+import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.test_reparse import again, archived, assert_equal, cells
 from tests.cli.test_whole_way import assert_bounds, other_truth, signal_after, whole_way
+from tests.webserver import answering
 from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.simulator.world import COMMENTS, PAGE_OF_REPOSTS, REPOSTS, World
 
@@ -99,6 +103,39 @@ def test_a_killed_job_loses_no_reposts(tmp_path: Path) -> None:
             assert code == -signal.SIGKILL
         c.run("posts", *ALL)
         assert stored(c) == below(truth, c, PAGE_OF_REPOSTS)
+
+
+def test_a_list_of_another_post_is_not_stored(tmp_path: Path) -> None:
+    """Law 4: a site, or what stands before it, that shows everybody the reposts of one and the same
+    post: those are stored under that one alone. The others are asked for again once it tells the
+    truth: of the posts that a later visit meets, which are those of page 1."""
+    with simulated(tmp_path, guests="open", **KNOBS) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        crawl.run("import")
+        site = crawl.env["WEIBO_SITE__BASE_URL"]
+        post = max(truth.posts().values(), key=lambda one: one["reposts"] or 0)
+
+        def answer(path: str) -> object:
+            path = re.sub(r"(repostTimeline\?id=)\d+", rf"\g<1>{post['mid']}", path)
+            with urlopen(site + path) as answered:
+                return json.load(answered)
+
+        with answering(answer) as port:
+            lying = {"WEIBO_SITE__BASE_URL": f"http://127.0.0.1:{port}"}
+            crawl.run("posts", "--runner", "inline", *ALL, **lying)
+        true = below(truth, crawl, PAGE_OF_REPOSTS)["reposts"]
+        told = stored(crawl)["reposts"]
+        assert told <= true
+        assert 0 < len(told) < len(true) / 4
+        crawl.run("posts", "--refresh", "--all", "--runner", "inline", *ALL)
+        newest: dict[int, list[str]] = {}
+        for row in crawl.scan("posts"):
+            newest.setdefault(row["uid"], []).append(row["mid"])
+        met = {mid for mids in newest.values() for mid in sorted(mids, key=int)[-10:]}
+        told = stored(crawl)["reposts"]
+        assert told <= true
+        assert {one for one in true if one[0] in met} <= told
 
 
 def test_who_reposted_leads_on_where_lists_are_walled(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool import (
     Walled,
 )
 from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S, moments
-from weibo_crawler.records import FACTS, Expect, Kind, PostPage, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, EchoPage, Expect, Kind, PostPage, Reading, Request, Verdict
 
 Answer = Reading | TransportError
 
@@ -267,7 +267,7 @@ def test_each_egress_is_blamed_once_for_a_page() -> None:
 
 
 def test_two_different_doubts_are_two_doubts() -> None:
-    """First nothing, then another user's page: neither has a second witness. Who says what two
+    """First nothing, then another's page: neither has a second witness. Who says what two
     others say is right, and who said otherwise is to blame."""
     actions = play(asked(), by([EMPTY, FOREIGN, OK], "abc"))
     assert returned(actions) is OK
@@ -277,11 +277,22 @@ def test_two_different_doubts_are_two_doubts() -> None:
     assert actions[-1].disproved == (1,)
 
 
+def test_lists_under_two_other_posts_are_two_doubts() -> None:
+    """Two egresses that show the same one are believed; where each shows another's, nobody is."""
+    one, two = (
+        Reading(Verdict.OK, EchoPage(9, (), None, unreadable=3, others=(other,)), ambiguous=True)
+        for other in (7, 8)
+    )
+    assert returned(play(asked(), by([one, one], "ab"))) is one
+    assert returned(play(asked(), by([one, OK], "ab"))) is OK
+    assert returned(play(asked(), by([one, two] * 9, "ab"))).verdict is Verdict.SERVER_TROUBLE
+
+
 def test_where_no_two_egresses_agree_there_is_no_fact() -> None:
     """Two egresses that contradict each other again and again are trouble."""
     reading = returned(play(asked(), by([EMPTY, FOREIGN] * 9, "ab")))
     assert reading.verdict is Verdict.SERVER_TROUBLE
-    assert "no two trustworthy egresses agree: another user's page, nothing" in reading.why
+    assert "no two trustworthy egresses agree: another's page, nothing" in reading.why
 
 
 @pytest.mark.parametrize("lie", [FOREIGN, DRIFTED, BOMB])

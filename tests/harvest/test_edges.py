@@ -679,6 +679,33 @@ def test_comments_that_never_come_cost_only_themselves(tmp_path: Path, verdict: 
         assert users.unsure_lists()
 
 
+def test_who_reposted_another_post_is_nobody_of_this_one(tmp_path: Path) -> None:
+    """A site that answers with lists of other posts finds nobody by them, and they are unsure, not
+    read; true ones of reposts, which name the head of their chain, are believed, also behind a
+    restart."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world)
+    ids = re.compile(rb'"retweeted_status": ?\{"id": ?"\d+", ?"mid": ?"\d+", ?"bid": ?"\w+"\}')
+
+    def others(request: Request, body: bytes) -> bytes:
+        if request.kind is not Kind.REPOSTS:
+            return body
+        assert b'"retweeted_status"' not in ids.sub(b"", body)
+        return ids.sub(b'"retweeted_status":{"id":"4803408242409550"}', body)
+
+    fetcher.spoil = others
+    crawl.run(fetcher, edges=(Edge.REPOSTERS,), concurrency=32)
+    assert any(request.kind is Kind.REPOSTS for request in fetcher.asked)
+    assert set(crawl.depths()) == set(world.seeds)
+    with crawl.open() as users:
+        assert users.unsure_lists()
+        users.requeue_failed()
+    honest = SimulatedFetcher(world)
+    crawl.run(honest, edges=(Edge.REPOSTERS,))
+    assert set(crawl.depths()) == set(true_depths(world, [Edge.REPOSTERS]))
+    assert any(len(request.owners) == 2 for request in honest.asked)
+
+
 @pytest.mark.parametrize("verdict", [Verdict.SERVER_TROUBLE, Verdict.NOT_JSON])
 def test_a_seed_is_walked_though_its_profile_never_comes(tmp_path: Path, verdict: Verdict) -> None:
     """Law 15: what is missing is the name; the next run asks for it."""

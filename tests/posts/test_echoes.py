@@ -15,7 +15,16 @@ from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.analysis.scan import scan_echoes
 from weibo_crawler.errors import SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import ECHO_LISTS, REPOSTS, Echo, EchoList, EchoPage, Post, Verdict
+from weibo_crawler.records import (
+    ECHO_LISTS,
+    REPOSTS,
+    Echo,
+    EchoList,
+    EchoPage,
+    Post,
+    Reading,
+    Verdict,
+)
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.keys import echo_key, post_key, user_key
 
@@ -149,6 +158,38 @@ def test_a_refusal_is_no_fact(crawl_: Crawl, which: EchoList) -> None:
     again = site(which)
     crawl_.run(again, refresh=True, **{which.name: 1})
     assert asked(again) == [f"{which.kind}/14"]
+
+
+def test_a_list_of_another_post_is_no_list(
+    crawl_: Crawl, which: EchoList, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 4: though two egresses showed it, or the only one twice. What stood before it is kept,
+    the post is not called read, and the next visit asks again; whoever asks says whose it may
+    be."""
+    crawl_.add(6)
+    fetcher = site(which, [structs.replace(post, repost_of=3) for post in POSTS[:3]])
+    fetcher.echoes[which.kind] = {14: said(1, 2), 12: said(3, 4, 5)}
+    fetch, owners = fetcher.fetch, []
+
+    async def others(ask: Ask) -> Fetched:
+        fetched = await fetch(ask)
+        if ask.request.kind is which.kind:
+            owners.append(ask.request.owners)
+        if ask.request.url not in (f"{which.kind}/14", f"{which.kind}/12/2"):
+            return fetched
+        page = EchoPage(ask.request.mid, (), "2", unreadable=2, others=(9,))
+        return fetched._replace(reading=Reading(Verdict.OK, page, ambiguous=True))
+
+    monkeypatch.setattr(fetcher, "fetch", others)
+    crawl_.run(fetcher, below_pages=3, **{which.name: 9})
+    rows = [(row["mid"], row[f"{which.one}_id"]) for row in scan_echoes(crawl_.tables, which)]
+    assert rows == [("12", "3"), ("12", "4")]
+    counters = crawl_.counters()
+    assert (counters[f"{which.name}.failed"], counters[f"{which.name}.cut"]) == (1, 1)
+    assert sorted(set(owners)) == [(12, 3), (14, 3)]
+    again = site(which, POSTS[:3])
+    crawl_.run(again, refresh=True, **{which.name: 9})
+    assert asked(again) == [f"{which.kind}/14", f"{which.kind}/12"]
 
 
 def test_walls_end_the_asking(crawl_: Crawl, which: EchoList) -> None:

@@ -5,8 +5,8 @@ OK, EMPTY, END, RESTRICTED      nobody     return
 GONE                            ?          a doubt, but by the direct way
 the ambiguous no-content body   ?          a doubt, but where nothing more was expected, or a look
                                            is spared: return
-OK, but nothing on it is the    ?          a doubt: it may be another user's page
-  user's
+OK, but nothing on it is of     ?          a doubt: it may be another's page
+  whom, or what, was asked for
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `login_walls` makes of it
   new session may help
@@ -294,7 +294,7 @@ class _Doubt(Enum):
     EMPTY = "nothing"
     GONE = "that the user is gone"
     BARE = "a page with nobody on it that is not the last"
-    FOREIGN = "another user's page"
+    FOREIGN = "another's page"
     DRIFTED = "an unknown shape"
     TOO_LARGE = "too large a body"
 

@@ -3,7 +3,7 @@
 edge             what one page is                                 its cursor
 fans, follows    a page of the list                               the site's
 reposts          the authors of the originals on a page of posts  the site's, of the posts
-comments         who stands under one of the best posts           mids still to ask for
+comments         who stands under one of the best posts           posts still to ask for
 reposters        the same, of its reposts                         the same
 mentions         who is named on a page of posts                  the site's, of the posts
 
@@ -15,6 +15,8 @@ serve all its edges.
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, NoReturn
+
+from msgspec.structs import replace
 
 from weibo_crawler.evidence import Place
 from weibo_crawler.fetch import Ask, Fetched
@@ -61,7 +63,7 @@ _ECHOES = {one.edge: one for one in ECHO_LISTS}
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
 _NOT_SHOWN = "nothing is shown, nor is the profile, or such a page of anybody"
 THIN = 10  # comments, of a post whose first page of them is no half page
-_DOUBT = "?"  # begins a cursor of mids: an earlier post showed less than it announced
+_DOUBT = "?"  # begins a cursor of posts: an earlier post showed less than it announced
 
 
 class Shown(NamedTuple):
@@ -426,7 +428,7 @@ class EdgeReader:
     async def _echoes(self, which: EchoList, progress: Progress) -> Shown:
         edge = which.edge
         doubt = progress.cursor.startswith(_DOUBT)
-        mids = [read_id(mid) for mid in progress.cursor.removeprefix(_DOUBT).split(",") if mid]
+        lists = _lists_at(progress.cursor.removeprefix(_DOUBT))
         if not progress.cursor:
             fetched, page = await self._post_page(edge, progress)
             if page is None:
@@ -434,15 +436,16 @@ class EdgeReader:
                 await self._end(edge, sure=sure)
                 self._keep_nothing(fetched)
                 return Shown((), progress, "end", fetched_at(fetched), sure, is_proof=False)
-            mids = self._longest(which, page)
-        if not mids:
+            lists = self._longest(which, page)
+        if not lists:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
-        if self.puts_off and (edge, mids[0]) in self._thin:
+        if self.puts_off and (edge, lists[0][0]) in self._thin:
             if progress.cursor:
                 raise PutOff
-            after = Progress(",".join(map(str, mids)))
+            after = Progress(_cursor_of(lists))
             return Shown((), after, None, time.time(), is_proof=False, is_put_off=True)
-        request = self._source.site.echoes(which.kind, mids[0])
+        request = self._source.site.echoes(which.kind, lists[0][0])
+        request = replace(request, owners=lists[0])
         ask = Ask(request, end=end_of(edge), is_looked_later=True)
         try:
             fetched = await self._source.asker.ask(ask, edge)
@@ -456,23 +459,24 @@ class EdgeReader:
             await self._source.look_up(record.users, record.uncounted, edge, found)
         # these two are facts about the post, not about its user
         is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)
-        if not found.sure or (record is None and not is_fact):
+        is_page = record is not None and not fetched.reading.ambiguous  # of this post
+        if not (found.sure and (is_page or is_fact)):
             await self._end(edge, sure=False)
             doubt = True
-        left = ",".join(map(str, mids[1:]))
+        left = _cursor_of(lists[1:])
         cursor = _DOUBT + left if doubt and left else left
         after = Progress(cursor, (), progress.listed + len(found.users), progress.pages + 1)
         is_sure, ended = bool(left) or not doubt, None if left else "limit"
         at, is_proof = fetched_at(fetched), fetched.page is not None
         return _shown(found, after, ended, at, is_sure, is_proof=is_proof)
 
-    def _longest(self, which: EchoList, page: PostPage) -> list[Id]:
-        """The mids of the posts that announce the longest of such lists, of as long ones the newest
-        first."""
-        announced = [(n, post.mid) for post in page.posts if (n := which.announced(post))]
-        self._thin |= {(which.edge, mid) for n, mid in announced if n < THIN}
+    def _longest(self, which: EchoList, page: PostPage) -> list[tuple[Id, ...]]:
+        """The owners of the longest of such lists that posts announce, of as long ones those of the
+        newest first; the first owner is the post itself."""
+        announced = [(n, which.owners(post)) for post in page.posts if (n := which.announced(post))]
+        self._thin |= {(which.edge, owners[0]) for n, owners in announced if n < THIN}
         most: int = getattr(self._source.settings, f"{which.edge}_posts")
-        return [mid for _, mid in sorted(announced, reverse=True)[:most]]
+        return [owners for _, owners in sorted(announced, reverse=True)[:most]]
 
     # -- ends
 
@@ -526,6 +530,15 @@ class EdgeReader:
             return (await self._profile(edge)).reading.record is not None
         except (Walled, UnsureWall, NoPage):
             return False
+
+
+def _lists_at(cursor: str) -> list[tuple[Id, ...]]:
+    """The owners of the lists under posts that are still to be read."""
+    return [tuple(map(read_id, part.split("/"))) for part in cursor.split(",") if part]
+
+
+def _cursor_of(lists: Iterable[tuple[Id, ...]]) -> str:
+    return ",".join("/".join(map(str, owners)) for owners in lists)
 
 
 def _edge_of(said: str) -> str:

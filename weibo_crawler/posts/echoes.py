@@ -64,7 +64,7 @@ class EchoReader:
         here = [post for post in newest[self._most :] if self._is_kept(post.mid, kept)]
         lists = [(post, self._pages) for post in newest[: self._most]]
         await all_of(
-            self._read(post.uid, post.mid, self._which.announced(post) or 0, kept, pages)
+            self._read(post.uid, post.mid, post, kept, pages)
             for post, pages in (*lists, *((post, 1) for post in here))
         )
 
@@ -79,20 +79,24 @@ class EchoReader:
         kind = self._which.kind
         return kind in self._site.kinds and kept.holds(self._site.echoes(kind, mid))
 
-    async def _read(self, uid: Id, mid: Id, announced: int | None, kept: Kept, pages: int) -> None:
+    async def _read(self, uid: Id, mid: Id, post: Post | None, kept: Kept, pages: int) -> None:
         """Put page after page as it comes, then that they were read. What ends it behind page 1
         takes nothing from what was shown: what guests are not shown is the end, and where a page
-        failed, a later visit begins anew."""
+        failed, a later visit begins anew. So it does where a page is another post's. post: None:
+        its page is not at hand; what a harvest kept of it was compared with it then."""
+        owners = self._which.owners(post) if post is not None else ()
         at, cursor, name, has_failed = None, "", self._which.name, False
         stored = set[str]()  # a list repeats some on later pages
         for nth in range(1, pages + 1):
-            request = replace(self._site.echoes(self._which.kind, mid, cursor), uid=uid)
+            request = self._site.echoes(self._which.kind, mid, cursor)
+            request = replace(request, uid=uid, owners=owners)
             ask = Ask(request, nth=nth, end=f"{name}.named" if cursor else "")
             fetched = await self._fetch(ask, kept)
             if fetched is None:
                 break
             page, record = fetched.page, fetched.reading.record
-            has_failed = not (isinstance(record, EchoPage) or self._is_none(fetched))
+            is_page = isinstance(record, EchoPage) and not fetched.reading.ambiguous
+            has_failed = not (is_page or self._is_none(fetched))
             if has_failed:
                 break
             at = self._clock() if page is None else page.fetched_at
@@ -112,7 +116,8 @@ class EchoReader:
         if has_failed:
             self._counters.add(f"{name}.cut")
         else:
-            mark = echoes_read_cells(self._which, len(stored) if announced is None else announced)
+            announced = len(stored) if post is None else self._which.announced(post) or 0
+            mark = echoes_read_cells(self._which, announced)
             await self._writer.put([Put.at(post_key(uid, mid), mark, at)], [])
         self._counters.add(f"{name}.pages")
         self._counters.add(f"{name}.stored", len(stored))

@@ -199,7 +199,7 @@ class PeoplePages:
         text = "转发微博"
         if scatter(post.mid, 200 + n) % 2:
             text = lexicon.PHRASES[scatter(post.mid, 300 + n) % len(lexicon.PHRASES)]
-        mid = mid_of(second, writer)
+        mid, head = mid_of(second, writer), post.repost_of or post.mid
         return {
             "visible": {"type": 0, "list_id": 0},
             "created_at": full_date(second),
@@ -211,11 +211,7 @@ class PeoplePages:
             "source": post.source,
             "favorited": False,
             "user": self._users.raw(writer),
-            "retweeted_status": {
-                "id": str(post.mid),
-                "mid": str(post.mid),
-                "bid": bid_of(post.mid),
-            },
+            "retweeted_status": {"id": str(head), "mid": str(head), "bid": bid_of(head)},
             "reposts_count": n % 3,
             "comments_count": n % 2,
             "attitudes_count": n,

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, PageSource
 from weibo_crawler.records import (
@@ -129,8 +131,10 @@ class Looks:
         if which.kind not in self._site.kinds:
             return Look(which.name, None, self._none)
         best = max(posts, key=lambda post: which.announced(post) or 0, default=None)
-        is_announced = best is not None and which.announced(best)
-        request = self._site.echoes(which.kind, best.mid) if best and is_announced else None
+        request = None
+        if best is not None and which.announced(best):
+            request = self._site.echoes(which.kind, best.mid)
+            request = replace(request, owners=which.owners(best))
         return await self._maybe(which.name, request, "no post on page 1 announces any")
 
     async def _maybe(self, name: str, request: Request | None, why: str, nth: int = 1) -> Look:

@@ -615,6 +615,93 @@ def test_reposts_name_their_next_page(number: str, pages: object, following: str
     assert record(found).next_cursor == following
 
 
+OTHER = 4803408242409550
+
+
+def _under(*said: object) -> Callable[[Tree], None]:
+    """Makes the list one of reposts that say this of what they pass on."""
+
+    def change(tree: Tree) -> None:
+        one = tree["data"]["data"][1]
+        ids = [int(one["id"]) + n for n in range(len(said))]
+        tree["data"]["data"] = [
+            one | {"id": mid, "mid": str(mid), "retweeted_status": what}
+            for mid, what in zip(ids, said, strict=True)
+        ]
+
+    return change
+
+
+def _reposts(*owners: int) -> Request:
+    return replace(SITE.echoes(Kind.REPOSTS, LONG_MID), owners=owners)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"id": str(OTHER), "mid": str(OTHER)}] * 3,
+        [{"id": OTHER}],
+        [{"id": OTHER, "user": None, "deleted": "1", "text": "抱歉，此微博已被作者删除。"}] * 3,
+        [{"mid": str(OTHER)}, {"mid": str(OTHER)}, None],
+    ],
+)
+def test_reposts_of_another_post_are_in_doubt(said: list[object]) -> None:
+    """A lying proxy may answer with the list of another post: nothing of it is taken, also of whom
+    does not say what they passed on."""
+    reading = read("reposts.json", _under(*said), _reposts(LONG_MID))
+    found = record(reading)
+    assert reading.ambiguous
+    assert (found.users, found.uncounted, found.echoes) == ((), (), ())
+    assert (found.unreadable, found.others) == (len(said), (OTHER,))
+    assert found.skipped == {"another post": len(said)}
+
+
+def test_lists_of_two_other_posts_differ() -> None:
+    """So two that lie are no witnesses for each other."""
+    one, two = (
+        record(read("reposts.json", _under({"id": other}), _reposts(LONG_MID)))
+        for other in (OTHER, OTHER + 1)
+    )
+    assert one != two
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"id": str(LONG_MID), "mid": str(LONG_MID)},
+        {"id": LONG_MID},
+        {"idstr": str(LONG_MID)},
+        {"id": str(LONG_MID), "user": None, "deleted": "1"},
+        {"id": str(LONG_MID), "state": 7},
+        {"id": str(OTHER), "retweeted_status": {"id": str(LONG_MID)}},
+        *(None, {}, {"id": None}, {"id": "odd"}, {"id": OTHER, "mid": str(OTHER + 1)}),
+        *("odd", []),
+    ],
+)
+def test_reposts_of_the_post_are_taken(said: object) -> None:
+    """However they name it; who does not say legibly what was passed on is believed."""
+    reading = read("reposts.json", _under(said, said, said), _reposts(LONG_MID))
+    assert (len(record(reading).echoes), reading.ambiguous) == (3, False)
+
+
+def test_reposts_of_a_repost_name_the_head_of_its_chain() -> None:
+    """Which whoever asks for them knows."""
+    of_head = _under(*[{"id": str(OTHER)}] * 3)
+    reading = read("reposts.json", of_head, _reposts(LONG_MID, OTHER))
+    assert (len(record(reading).echoes), reading.ambiguous) == (3, False)
+    assert len(record(read("reposts.json", of_head, _reposts())).echoes) == 3  # nobody knows
+
+
+def test_one_repost_of_another_post_costs_itself() -> None:
+    """Law 15: beside those that name the post, or more that name none."""
+    for rest in (str(LONG_MID), "odd"):
+        change = _under({"id": OTHER}, {"id": rest}, {"id": rest})
+        reading = read("reposts.json", change, _reposts(LONG_MID))
+        found = record(reading)
+        assert (len(found.echoes), found.unreadable, reading.ambiguous) == (2, 1, False)
+        assert (found.skipped, found.others) == ({"another post": 1}, (OTHER,))
+
+
 def test_the_end_of_reposts() -> None:
     """No repost is nothing on page 1, and an end behind it, however many pages are announced."""
     for number, verdict in (("", Verdict.EMPTY), ("2", Verdict.END)):

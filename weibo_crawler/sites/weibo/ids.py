@@ -8,11 +8,12 @@ more, and so does the container of a page.
 """
 
 import re
+from contextlib import suppress
 
 from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
 from weibo_crawler.sites.weibo.dates import Said, second_of
 from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.wire import Card, Face, Mblog, PageInfo
+from weibo_crawler.sites.weibo.wire import Card, Face, Mblog, Named, PageInfo, Reposted
 
 _DAY_S = 86_400
 _CONTAINER = re.compile(
@@ -21,7 +22,7 @@ _CONTAINER = re.compile(
 _HOME = re.compile(r"(?:(?:[^?#/]*+/)+?)?u/([0-9]{1,19})(?![0-9])")
 
 
-def mid_of(status: Mblog) -> int:
+def mid_of(status: Named) -> int:
     """The id of a post, which stands in it up to three times. Errors: Drift where one of them is
     illegible or another one."""
     mid = status.mid
@@ -36,7 +37,7 @@ def mid_of(status: Mblog) -> int:
     return next(iter(ids.values()))
 
 
-def _ids(status: Mblog) -> dict[str, int]:
+def _ids(status: Named) -> dict[str, int]:
     """Errors: Drift."""
     given = {"mid": status.mid, "id": status.id, "idstr": status.idstr}
     return {
@@ -44,6 +45,16 @@ def _ids(status: Mblog) -> dict[str, int]:
         for name, value in given.items()
         if value is not None and value != ""
     }
+
+
+def chain_of(reposted: Reposted | None) -> tuple[int, ...]:
+    """What a repost passes on, the post at the head of the chain last, as far as legible."""
+    mids: list[int] = []
+    while reposted is not None:
+        with suppress(Drift):
+            mids.append(mid_of(reposted))
+        reposted = reposted.retweeted_status
+    return tuple(mids)
 
 
 def check_bid(status: Mblog, card: Card, mid: int, words: Said | None) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import asdict, replace
 
@@ -19,10 +19,10 @@ from weibo_crawler.sites.weibo.counts import (
 from weibo_crawler.sites.weibo.cursors import comments_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
 from weibo_crawler.sites.weibo.echo import read_echo
-from weibo_crawler.sites.weibo.ids import uid_of
+from weibo_crawler.sites.weibo.ids import chain_of, uid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import Echoes, Face, Person, Profile
+from weibo_crawler.sites.weibo.wire import Echo, Echoes, Face, Person, Profile
 
 _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 
@@ -97,7 +97,8 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
 
 def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     """OK with an EchoPage: its authors, each once, and what they wrote; who cannot be read is left
-    out and counted.
+    out and counted, and so is who stands under another post. Ambiguous where all do: it may be the
+    list of that one.
 
     Errors: Drift, also where most of the authors cannot be read.
     """
@@ -115,9 +116,13 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     odd: list[Drift] = []
     skipped = Counter({"odd cursor": 1} if is_odd else {})
     shown = unreadable = 0
+    others, is_foreign = _of_others(echoes.data or (), request.owners)
     for i, echo in enumerate(echoes.data or ()):
         if echo is not None and echo.user is None:
             skipped["no user"] += 1
+            continue
+        if is_foreign or i in others:
+            skipped["another post"] += 1
             continue
         shown += 1
         try:
@@ -135,11 +140,30 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
         raise odd[0]
     counted = tuple(user for user in users.values() if user.fans is not None)
     uncounted = tuple(user.uid for user in users.values() if user.fans is None)
-    unreadable += len(odd)
     page = EchoPage(
-        *(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped), unreadable)
+        *(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped)),
+        unreadable + len(odd) + skipped["another post"],
+        tuple(dict.fromkeys(others.values())) or None,
     )
+    if is_foreign:
+        return Reading(Verdict.OK, page, why="nothing under the post", ambiguous=True)
     return Reading(Verdict.OK, page)
+
+
+def _of_others(echoes: Sequence[Echo | None], owners: tuple[Id, ...]) -> tuple[dict[int, Id], bool]:
+    """Which items say that they stand under other posts, and under which; and whether the page is
+    the list of another one, as most of them say so, and none names an owner. Comments name none,
+    nor did reposts before 2019, nor does one whose original is not legible."""
+    if not owners:
+        return {}, False
+    chains = {
+        i: chain
+        for i, echo in enumerate(echoes)
+        if echo is not None and (chain := chain_of(echo.retweeted_status))
+    }
+    own = frozenset(owners)
+    others: dict[int, Id] = {i: chain[-1] for i, chain in chains.items() if own.isdisjoint(chain)}
+    return others, len(others) == len(chains) and 2 * len(others) > len(echoes)
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:

@@ -94,12 +94,17 @@ class Attached(Struct, gc=False):
     play_count: Any = None
 
 
-class Mblog(Struct, gc=False):
-    """A post. Deleted or hidden: user null and no counts, deleted "1", or state 7 or 8."""
+class Named(Struct, gc=False):
+    """Which post it is."""
 
     id: Any = None
     mid: Any = None
     idstr: Any = None
+
+
+class Mblog(Named, gc=False):
+    """A post. Deleted or hidden: user null and no counts, deleted "1", or state 7 or 8."""
+
     text: Any = None
     created_at: Any = None
     user: Person | UnsetType | None = UNSET
@@ -203,6 +208,12 @@ class Info(Struct, gc=False):
     cardlistInfo: PageInfo | None = None
 
 
+class Reposted(Named, gc=False):
+    """What a repost passes on, which may itself be one."""
+
+    retweeted_status: "Reposted | None" = None
+
+
 class Echo(Struct, gc=False):
     """A comment, or a repost: since 2019 that is a post, before it was much like a comment."""
 
@@ -220,6 +231,7 @@ class Echo(Struct, gc=False):
     region_name: Any = None
     isLongText: Any = None
     user: Face | UnsetType | None = UNSET
+    retweeted_status: Reposted | None = None
 
 
 class Echoes(Struct, gc=False):
