@@ -71,7 +71,7 @@ WALL_OTHERS = 3
 WALL_MEMORY_S = 600.0
 # So many walls of one page tell of it that they would hardly be by chance, by the share of answers
 # of late that were walls for a moment.
-_MOMENTS_CHANCE, _MOMENTS_OF = 0.001, 300
+_MOMENTS_CHANCE, _MOMENTS_OF = 0.005, 300
 
 Sort = tuple[Kind, int]  # of a request: its kind, and which page of its list it asks for, from 1
 # A list shows its first pages to guests and not the later ones: who is walled at page 3 is walled
@@ -630,7 +630,7 @@ class Others:
     def enough(self) -> int:
         """How many walls of one page are hardly by chance."""
         share = (sum(self._moments) + 1) / (len(self._moments) + sum(self._moments) + 2)
-        return max(WITNESSES, ceil(log(_MOMENTS_CHANCE) / log(share)))
+        return 1 + ceil(log(_MOMENTS_CHANCE) / log(share))
 
     def is_common(self, request: Request, nth: int, now: float) -> bool:
         """Whether others met this wall, too."""
