@@ -90,7 +90,7 @@ def test_the_streaming_jar_is_found_beside_the_command(hadoop: config.Hadoop) ->
 
 def test_an_archive_goes_when_nobody_may_use_it() -> None:
     """A new archive takes the place of those before, but not while another run has a folder."""
-    archives = {"env-3.11-aa.tar.gz", "env-3.12-bb.tar.gz"}
+    archives = {"env-3.11-aa.zip", "env-3.12-bb.zip"}
     assert outdated(archives | {"mine"}, "mine") == sorted(archives)
     assert outdated(archives | {"mine", "another"}, "mine") == []
     assert outdated({"mine"}, "mine") == []

@@ -63,7 +63,7 @@ def world(stack: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")
-        WebHdfs(stack).make_file(f"/tmp/{folder.name}/env-old.tar.gz")
+        WebHdfs(stack).make_file(f"/tmp/{folder.name}/env-old.zip")
         yield crawl, truth
         WebHdfs(stack).remove(f"/tmp/{folder.name}")
 
@@ -105,7 +105,7 @@ def test_ctrl_c_ends_a_job_that_is_not_accepted(world: tuple[Crawl, Truth], stac
         process.communicate(timeout=60)
     assert process.returncode == 130
     (archive,) = in_hdfs(stack, crawl)
-    assert archive.endswith(".tar.gz")
+    assert archive.endswith(".zip")
     assert "env-old" not in archive
 
 
@@ -348,7 +348,7 @@ def in_hdfs(stack: Running, crawl: Crawl) -> list[str]:
 
 def staging(stack: Running, crawl: Crawl) -> list[str]:
     """The same without the archive, which is kept."""
-    return [path for path in in_hdfs(stack, crawl) if not path.endswith(".tar.gz")]
+    return [path for path in in_hdfs(stack, crawl) if not path.endswith(".zip")]
 
 
 def private_files(stack: Running, crawl: Crawl) -> dict[str, str]:
