@@ -508,6 +508,36 @@ def test_the_end_of_a_session_is_no_wall_of_a_page() -> None:
     assert sent[0] >= 15  # sessions
 
 
+def test_nobody_waits_for_others_where_nobody_asks() -> None:
+    """A wall is asked for again at once, and a witness tells, however many sessions there were."""
+    samples = Samples(0.01)
+    for _ in range(300):
+        samples.wants("posts.wall", Random(1))
+        samples.looked("posts.wall", found=False)
+    wall, uses = Reading(Verdict.LOGIN_WALL), Counter[str]()
+
+    def answer(request: Request, _: Egress, headers: dict[str, str]) -> Reading:
+        uses[headers["Cookie"]] += 1
+        return wall if request.uid >= ODD or uses[headers["Cookie"]] > 20 else OK
+
+    world = World(answer, has_sessions=True, takes_s=0.05)
+    world.fetcher.samples = samples
+
+    async def scenario() -> float:
+        witness = witness_of(world)
+        for uid in (*range(10, 100), ODD, *range(100, 105)):
+            await world.fetcher.fetch(ask(uid=uid, witness=witness))
+            await asyncio.sleep(10)
+        began = asyncio.get_running_loop().time()
+        fetched = await world.fetcher.fetch(ask(uid=ODD + 1, witness=witness))
+        assert fetched.reading.verdict is Verdict.LOGIN_WALL
+        return asyncio.get_running_loop().time() - began
+
+    took_s = run(scenario())  # by the virtual clock
+    assert took_s < 1.0
+    assert world.counters["session.opened"] > 5
+
+
 def asked_with_walls(
     share: float, samples: Samples, lives: float = inf
 ) -> tuple[Counter[Id], set[int], Figures]:

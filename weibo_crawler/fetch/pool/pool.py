@@ -418,6 +418,7 @@ class Pool:
             headers, use = self._visitor.headers(egress)
             return Turn(request, egress, headers, use, choice, nth, patience)
         turn = Turn(request, egress, (), Use(0, 0), choice, nth, patience)
+        self._asking += 1  # it comes to its end beside the one that is waited for
         asking = self._visitor.open(egress, self._sender.send)
         if patience.late_s == inf:
             failure = await self._opened(turn, asking)
