@@ -152,7 +152,8 @@ class Fetcher:
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = await self._proven(asked, turn, self._spared(asked, past, met), past)
-            met = await self._outlived(asked, turn, met, past)
+            if met.wall is Wall.DOUBT:
+                met = await self._outlived(asked, turn, met, past)
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
@@ -169,7 +170,7 @@ class Fetcher:
                         self._learn_of_wall(asked, [*(one.met for one in past), met], reading)
                     if reading.verdict in FACTS:
                         hits = hits_of(asked, [one.met for one in past])
-                        self._others.shown(moments(hits, (met.egress, met.generation)))
+                        self._others.shown(moments(hits, met.session))
                     fetched = self._returned(asked, reading, page)
                     if any(is_nothing(asked, one.met) for one in past):
                         fetched = fetched._replace(is_twice=True)

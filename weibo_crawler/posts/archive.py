@@ -91,12 +91,13 @@ class Archive:
         """The same bytes each time. Modules lie in it as source, for the lines of a traceback, and
         compiled, as a node keeps nothing that it compiles."""
         aside = _packages_aside(self._files)
-        with ZipFile(file, "w") as packed:
+        with ZipFile(file, "w") as packed, TemporaryDirectory() as folder:
+            module = Path(folder, "module.pyc")
             for place, source in self._files.items():
                 is_aside = place.partition("/")[0] in aside
                 prefix = _ASIDE if is_aside else ""
                 _add(packed, prefix + place, _read(source))
-                if isinstance(source, Path) and (code := _compiled(source, place)):
+                if isinstance(source, Path) and (code := _compiled(source, place, module)):
                     cached = _cached(place) if is_aside else f"{place}c"
                     _add(packed, prefix + cached, code)
 
@@ -108,7 +109,7 @@ def _packages_aside(files: Iterable[str]) -> set[str]:
 
 
 def _add(packed: ZipFile, place: str, data: bytes) -> None:
-    # a name alone is of the year 1980, whenever it is written
+    # made of a name alone it has the date 1980-01-01, so the same files give the same bytes
     packed.writestr(ZipInfo(place), data, ZIP_DEFLATED, _LEVEL)
 
 
@@ -118,21 +119,20 @@ def _cached(place: str) -> str:
     return f"{folder}/__pycache__/{name[: -len('.py')]}.{sys.implementation.cache_tag}.pyc"
 
 
-def _compiled(source: Path, place: str) -> bytes:
-    """b"" for what is no module, or does not compile: nobody imports that."""
+def _compiled(source: Path, place: str, module: Path) -> bytes:
+    """b"" for what is no module, or does not compile: nobody imports that. module: the file to
+    compile into."""
     if source.suffix != ".py":
         return b""
-    with TemporaryDirectory() as folder:
-        module = Path(folder, "module.pyc")
-        try:
-            py_compile.compile(
-                *(str(source), str(module), place),
-                doraise=True,
-                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-            )
-        except py_compile.PyCompileError:
-            return b""
-        return module.read_bytes()
+    try:
+        py_compile.compile(
+            *(str(source), str(module), place),
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    except py_compile.PyCompileError:
+        return b""
+    return module.read_bytes()
 
 
 def distributions(

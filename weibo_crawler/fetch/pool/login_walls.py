@@ -33,9 +33,8 @@ that stands for a moment, or a proxy of somebody else, looks like both. What bec
    (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
    walls as are hardly by chance, as often as the site walls for a moment; one is, where the fetcher
    knows that second looks at such walls show a page hardly ever. Where neither is to be had it is
-   UNSURE at the third time. Of a kind of page that is
-   asked for beside users a first wall costs itself alone, and is believed unless such pages were
-   shown.
+   UNSURE at the third time. Of a kind of page that is asked for beside users a first wall costs
+   itself alone, and is believed unless such pages were shown.
 
 What follows for the pool stands where it is told (`Pool.tell`): OVER asks for a session; CLOSED and
 ALONE say that the site answers.

@@ -103,7 +103,7 @@ class Pool:
         self._slots = asyncio.Semaphore(concurrency)
         self._stopped = asyncio.Event()
         self._news = asyncio.Event()  # set, and replaced, when there may be another choice
-        self._landed = asyncio.Event()  # likewise, when a turn came to its end
+        self._landed: asyncio.Event | None = None  # set when a turn came to its end; if any waits
         self._asking = 0  # turns that are waited for, or that have not come to their end
         self._is_draining = self._is_cut_said = False
         self._over = ""
@@ -131,7 +131,19 @@ class Pool:
             self._reloader.start(self._tell_news)
         self._asking += 1
         try:
-            return await self._turn(request, avoid, nth, witness, may_ask)
+            while True:
+                choice, egress = await self._choose(avoid)
+                try:
+                    turn = await self._take(request, nth, choice, egress, may_ask)
+                except KindDoubted as doubt:
+                    assert witness is not None
+                    is_given = await witness(doubt.at)
+                    may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
+                except EgressFailed:  # while it asked for a session
+                    avoid = (egress.name,)
+                else:
+                    if turn is not None:
+                        return turn
         except BaseException:
             self._asking -= 1
             raise
@@ -195,8 +207,7 @@ class Pool:
             case _:
                 assert_never(outcome)
         self._ring.keep_to(name, self._visitor.most_per_s(turn.egress))
-        self._landed.set()
-        self._landed = asyncio.Event()
+        self._tell_landed()
         return wall
 
     def disprove(self, name: str, took_s: float = 0.0) -> None:
@@ -292,6 +303,7 @@ class Pool:
             left_s = until - asyncio.get_running_loop().time()
             if left_s <= 0 or self._over or self._is_draining:
                 return False
+            self._landed = self._landed or asyncio.Event()
             is_news = await self._wait(self._landed, left_s if self._asking else _SOON_S)
             if not (is_news or self._asking):
                 return False
@@ -322,28 +334,6 @@ class Pool:
             await self._keeper.close()
 
     # -- may it go?
-
-    async def _turn(
-        self,
-        request: Request,
-        avoid: Collection[str],
-        nth: int,
-        witness: Witness | None,
-        may_ask: _MayAsk,
-    ) -> Turn:
-        while True:
-            choice, egress = await self._choose(avoid)
-            try:
-                turn = await self._take(request, nth, choice, egress, may_ask)
-            except KindDoubted as doubt:
-                assert witness is not None
-                is_given = await witness(doubt.at)
-                may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
-            except EgressFailed:  # while it asked for a session
-                avoid = (egress.name,)
-            else:
-                if turn is not None:
-                    return turn
 
     async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
         """Wait for the turn of an egress."""
@@ -512,7 +502,12 @@ class Pool:
         self._news.set()
         self._news = asyncio.Event()
 
+    def _tell_landed(self) -> None:
+        if self._landed is not None:
+            self._landed.set()
+            self._landed = None
+
     def _wake_all(self) -> None:
         self._stopped.set()
         self._news.set()
-        self._landed.set()
+        self._tell_landed()
