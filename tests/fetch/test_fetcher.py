@@ -508,6 +508,39 @@ def test_the_end_of_a_session_is_no_wall_of_a_page() -> None:
     assert sent[0] >= 15  # sessions
 
 
+@pytest.mark.parametrize("others", [0, 200])
+def test_walls_at_the_end_of_a_session_are_one(others: int) -> None:
+    """Law 4: where walls stand for a moment now and then, the end of a session is met once, however
+    often a page is asked for meanwhile that others were shown after its first wall."""
+    wall, over, asked_of = Reading(Verdict.LOGIN_WALL), set[str](), Counter[Id]()
+
+    def answer(request: Request, _: Egress, headers: dict[str, str]) -> Reading:
+        session = headers["Cookie"]
+        asked_of[request.uid] += 1
+        if request.uid == ODD and asked_of[ODD] == 2:
+            over.add(session)
+        is_moment = asked_of[request.uid] == 1 and (request.uid == ODD or request.uid % 60 == 0)
+        return wall if session in over or is_moment or request.uid in range(2, 5) else OK
+
+    world = World(answer, has_sessions=True, takes_s=0.05)
+    room = asyncio.Semaphore(10)
+
+    async def fetch(one: Ask) -> Fetched:
+        async with room:
+            return await world.fetcher.fetch(one)
+
+    async def scenario() -> Fetched:
+        witness = witness_of(world)
+        await asyncio.gather(*(fetch(ask(uid=uid, witness=witness)) for uid in range(1001, 1300)))
+        for uid in range(2, 5):  # the site has users who are walled
+            await fetch(ask(uid=uid, witness=witness))
+        asked = [fetch(ask(uid=ODD, witness=witness))]
+        asked += [fetch(ask(uid=uid, witness=witness)) for uid in range(2001, 2001 + others)]
+        return (await asyncio.gather(*asked))[0]
+
+    assert run(scenario()).reading is OK
+
+
 def test_nobody_waits_for_others_where_nobody_asks() -> None:
     """A wall is asked for again at once, and a witness tells, however many sessions there were."""
     samples = Samples(0.01)

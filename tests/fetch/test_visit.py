@@ -350,8 +350,8 @@ def test_one_page_does_not_end_one_session_after_the_other(is_refusal: bool) -> 
         assert met(visit, 3.0) is (known or Wall.DOUBT)
         if others_pass:
             _pass(visit, FIRST, 4.0)
-        elif not is_refusal:  # only many more tell
-            assert [met(visit, 4.0) for _ in range(15)] == [Wall.ALONE] * 15
+        elif not is_refusal:  # only many more tell, and they are one wall meanwhile
+            assert [met(visit, 4.0) for _ in range(15)] == [Wall.DOUBT] * 15
         known = None if is_refusal else Wall.ALONE
         assert met(visit, 5.0) is (Wall.ALONE if others_pass else Wall.OVER)
         assert visit.wanted is not others_pass
@@ -379,6 +379,9 @@ def test_where_pages_are_walled_alone_their_walls_end_no_session() -> None:
     visit.opened({"SUB": "2"}, 1.0)
     shown(2.0)
     assert walled(2.0, "odd") is Wall.DOUBT
+    shown(2.0)
+    assert walled(2.0, "odd") is Wall.ALONE
+    assert walled(2.0, "odd") is Wall.DOUBT  # the session may have ended before that wall
     shown(2.0)
     assert walled(2.0, "odd") is Wall.ALONE
     for n in range(20):

@@ -661,7 +661,7 @@ CHANGES = [
     Change(
         "a hidden list is asked for again with one session after the other",
         "fetch/pool/login_walls.py",
-        "return Wall.ALONE if is_known and self.last_pass else Wall.DOUBT",
+        "return Wall.ALONE if is_known and is_news and self.last_pass else Wall.DOUBT",
         "return Wall.DOUBT",
         f"{FETCH}/test_session.py::test_lists_that_people_hide_end_no_sessions",
     ),
@@ -689,8 +689,8 @@ CHANGES = [
     Change(
         "one session that was alive proves no wall",
         "fetch/pool/login_walls.py",
-        "return is_witnessed or (is_alone and is_known) or any(",
-        "return is_witnessed or any(",
+        "return is_witnessed or (is_alone and is_known) or is_common",
+        "return is_witnessed or is_common",
         f"{FETCH}/test_fetcher.py::test_walls_of_single_pages_cost_themselves",
     ),
     Change(
@@ -1023,6 +1023,20 @@ CHANGES = [
         "tests/analysis/test_completeness.py",
     ),
     Change(
+        "walls at the end of a session are as many as were met",
+        "fetch/pool/login_walls.py",
+        "if since < self.last_pass and is_news:",
+        "if since < self.last_pass:",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "walls of other users confirm one where users are walled alone",
+        "fetch/pool/login_walls.py",
+        "if hit.wall not in (Wall.DOUBT, Wall.ALONE))",
+        ")",
+        f"{FETCH}/test_fetcher.py",
+    ),
+    Change(
         "two sessions that ended confirm a wall",
         "fetch/pool/login_walls.py",
         "is_witnessed = is_told and is_trusted",
@@ -1302,7 +1316,7 @@ CHANGES = [
     Change(
         "a wall in doubt is told by nobody",
         "fetch/fetcher.py",
-        "elif met.wall is Wall.DOUBT and ask.witness is not None:",
+        "elif met.wall in (Wall.DOUBT, Wall.ALONE) and ask.witness is not None:",
         "elif False:",
         f"{FETCH}/test_fetcher.py",
     ),

@@ -181,7 +181,7 @@ class Fetcher:
             past.append(_Past(met, turn, look, asyncio.get_running_loop().time()))
             if is_ban(met):
                 asked = await self._banned(asked, [one for one in past if is_ban(one.met)])
-            elif met.wall is Wall.DOUBT and ask.witness is not None:
+            elif met.wall in (Wall.DOUBT, Wall.ALONE) and ask.witness is not None:
                 await ask.witness(past[-1].at)  # what passes tells that the session is alive
             self._counters.add("request.retried")
             avoid, waits = action.step

@@ -29,8 +29,8 @@ that stands for a moment, or a proxy of somebody else, looks like both. What bec
 
    A wall on a later page, or on a first one unless those of others are walled, is confirmed by a
    second session or egress that met it and was alive, or by the same one that is alive still where
-   the end of another met it, too, or where others met it there of late and nobody passed
-   (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
+   the end of another met it, too, or, where no session shows such pages, where others met it there
+   of late and nobody passed (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
    walls as are hardly by chance, as often as the site walls for a moment; one is, where the fetcher
    knows that second looks at such walls show a page hardly ever. Where neither is to be had it is
    UNSURE at the third time. Of a kind of page that is asked for beside users a first wall costs
@@ -219,6 +219,7 @@ class Signs:
         )
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
         self._walled: dict[str, tuple[Sort, int]] = {}  # the same of login walls, with their sorts
+        self._beside_at: dict[str, int] = {}  # the same at the last wall, where the sort is shown
         self._doubt: int | None = None  # the same of the last one of a sort that is not shown
         self._held: _Held | None = None
         self._shows = self._alones = 0  # pages shown, and walls of single ones
@@ -231,6 +232,7 @@ class Signs:
         self.last_pass, self.is_answered = uses, uses > 0
         self._suspects.clear()
         self._walled.clear()
+        self._beside_at.clear()
         self._is_doubted = False
         self._doubt = self._unsure = self._held = None
 
@@ -352,9 +354,12 @@ class Signs:
     def _beside(self, met: Refusal, uses: int, now: float) -> Wall:
         """A page of a sort that is shown, where such pages are known to be walled alone, or it is
         too early for another session: as long as requests that were sent after its wall can tell,
-        they do, one after the other. One that is known to be alone is so, whatever they tell."""
+        they do, one after the other. One that is known to be alone is so, whatever they tell. Walls
+        with nothing between them that passed are one: the session may have ended before it."""
         since = self._suspect(met, uses, is_shown=True)
-        if since < self.last_pass:
+        is_news = self._beside_at.get(met.page, -1) < self.last_pass
+        self._beside_at[met.page] = uses
+        if since < self.last_pass and is_news:
             return self._alone(met, now, is_shown=True)
         held = self._held or _Held(uses)
         is_known = self._enders.is_alone(met.page)
@@ -363,7 +368,7 @@ class Signs:
         self._held = held
         if held.telling >= self._held_most() or held.walls >= _HELD_ALL:
             return Wall.OVER
-        return Wall.ALONE if is_known and self.last_pass else Wall.DOUBT
+        return Wall.ALONE if is_known and is_news and self.last_pass else Wall.DOUBT
 
     def _held_most(self) -> int:
         """How many in a row tell that it is over, by the share of pages that are walled alone."""
@@ -544,7 +549,9 @@ def is_confirmed(hits: Sequence[Hit]) -> bool:
     is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
     beside = sum(hit.wall is not Wall.OVER for hit in telling)
     is_alone = any(hit.wall is Wall.ALONE and beside >= hit.enough for hit in told)
-    return is_witnessed or (is_alone and is_known) or any(hit.is_common for hit in walls)
+    # where such pages are shown, walls of others are as single as this one
+    is_common = any(hit.is_common for hit in walls if hit.wall not in (Wall.DOUBT, Wall.ALONE))
+    return is_witnessed or (is_alone and is_known) or is_common
 
 
 def moments(hits: Sequence[Hit], shown_by: tuple[str, int]) -> int:
