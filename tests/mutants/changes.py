@@ -1032,8 +1032,8 @@ CHANGES = [
     Change(
         "walls of other users confirm one where users are walled alone",
         "fetch/pool/login_walls.py",
-        "if hit.wall not in (Wall.DOUBT, Wall.ALONE))",
-        ")",
+        "if is_alone:",
+        "if False:",
         f"{FETCH}/test_fetcher.py",
     ),
     Change(

@@ -171,7 +171,7 @@ class Fetcher:
                     if reading.verdict in FACTS:
                         hits = hits_of(asked, [one.met for one in past])
                         self._others.shown(moments(hits, met.session))
-                    fetched = self._returned(asked, reading, page)
+                    fetched = self._returned(asked, reading, page, is_alone=is_alone(met))
                     if any(is_nothing(asked, one.met) for one in past):
                         fetched = fetched._replace(is_twice=True)
                     told = fetched.reading
@@ -382,10 +382,13 @@ class Fetcher:
         self._pool.stop(self._breaker.tripped)
         return look
 
-    def _returned(self, asked: Asked, reading: Reading, page: Page | None) -> Fetched:
-        """What the request came to. Once the run is over only what was shown is of use."""
+    def _returned(
+        self, asked: Asked, reading: Reading, page: Page | None, *, is_alone: bool
+    ) -> Fetched:
+        """What the request came to. Once the run is over only what was shown is of use. is_alone:
+        as in `Others.note`."""
         now = asyncio.get_running_loop().time()
-        self._others.note(asked.ask.request, asked.ask.nth, reading, now)
+        self._others.note(asked.ask.request, asked.ask.nth, reading, now, is_alone=is_alone)
         is_nothing = reading.verdict not in FACTS or reading.verdict in NOTHING
         if (is_nothing or is_said_gone(reading)) and self._breaker.tripped:
             raise SiteSaysNo(self._breaker.tripped)

@@ -549,8 +549,7 @@ def is_confirmed(hits: Sequence[Hit]) -> bool:
     is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
     beside = sum(hit.wall is not Wall.OVER for hit in telling)
     is_alone = any(hit.wall is Wall.ALONE and beside >= hit.enough for hit in told)
-    # where such pages are shown, walls of others are as single as this one
-    is_common = any(hit.is_common for hit in walls if hit.wall not in (Wall.DOUBT, Wall.ALONE))
+    is_common = any(hit.is_common for hit in walls)
     return is_witnessed or (is_alone and is_known) or is_common
 
 
@@ -616,8 +615,13 @@ class Others:
         if not request.cursor and (verdict is Verdict.LOGIN_WALL or verdict in FACTS):
             self._are_first_walled[request.kind] = verdict is Verdict.LOGIN_WALL
 
-    def note(self, request: Request, nth: int, reading: Reading, now: float) -> None:
-        """What a request for the nth page came to."""
+    def note(
+        self, request: Request, nth: int, reading: Reading, now: float, *, is_alone: bool = False
+    ) -> None:
+        """What a request for the nth page came to. is_alone: it was walled, and others are shown
+        such pages, so that this tells nothing of them."""
+        if is_alone:
+            return
         kind, is_wall = request.kind, reading.verdict is Verdict.LOGIN_WALL
         is_told = reading.verdict in FACTS or (is_wall and not reading.ambiguous)
         if not request.cursor and is_told:
