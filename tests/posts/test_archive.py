@@ -1,6 +1,8 @@
 """The archive that makes a bare python3 enough."""
 
 import io
+import marshal
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -122,12 +124,45 @@ def test_nodes_fetch_as_we_do_here(task: Path) -> None:
 
 
 def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
-    """Name and bytes depend on the content alone, so an archive is uploaded once."""
+    """Name and files depend on the content alone, so an archive is uploaded once; compiled modules
+    may name the place where Python here compiled them."""
     again = io.BytesIO()
     one, other = Archive(), Archive()
     other.write(again)
     assert one.name == other.name
-    assert again.getvalue() == packed
+    with zipfile.ZipFile(again) as new, zipfile.ZipFile(io.BytesIO(packed)) as old:
+        assert new.namelist() == old.namelist()
+        files = [name for name in old.namelist() if not name.endswith(".pyc")]
+        assert all(new.getinfo(name).CRC == old.getinfo(name).CRC for name in files)
+        assert {file.date_time for file in new.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_what_keeps_answers_travels_where_it_is_used() -> None:
+    """It is a quarter of all, and off by default."""
+    with_it, without = Archive(), Archive(keeps_answers=False)
+    assert with_it.name != without.name
+    left_out = {
+        place.partition("/")[0].partition("-")[0]
+        for place in with_it._files.keys() - without._files.keys()
+    }
+    assert left_out == {"warcio", "zstandard"}
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_a_module_that_python_has_kept_is_not_compiled_again(
+    tmp_path: Path, *, is_stale: bool
+) -> None:
+    """As Python judges it, by the date and the size of the source; else it is compiled anew."""
+    source = tmp_path / "module.py"
+    source.write_text("told = 1\n")
+    py_compile.compile(str(source), doraise=True)
+    if is_stale:
+        source.write_text("told = 'another'\n")
+    code = marshal.loads(archive._compiled(source, source.read_bytes(), "module.py")[16:])
+    found: dict[str, object] = {}
+    exec(code, found)
+    assert found["told"] == ("another" if is_stale else 1)
+    assert code.co_filename == ("module.py" if is_stale else str(source))
 
 
 def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 import os
 import stat
 import subprocess
+import zipfile
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
-from weibo_crawler.posts.cluster import Cluster, check_key, outdated
+from weibo_crawler.posts.cluster import Cluster, check_key, outdated, pack
 from weibo_crawler.posts.hdfs import streaming_jar
 from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
@@ -94,6 +96,22 @@ def test_an_archive_goes_when_nobody_may_use_it() -> None:
     assert outdated(archives | {"mine"}, "mine") == sorted(archives)
     assert outdated(archives | {"mine", "another"}, "mine") == []
     assert outdated({"mine"}, "mine") == []
+
+
+@pytest.mark.parametrize("keeps_answers", [False, True])
+def test_what_a_job_needs_is_packed_once(tmp_path: Path, *, keeps_answers: bool) -> None:
+    """Unless it lies in HDFS; what keeps answers is part of it where they are kept."""
+    kept = config.Archive(folder="hdfs://host/answers" if keeps_answers else None)
+    settings, looked = Settings(store=STORE, archive=kept), Future[set[str]]()
+    looked.set_exception(StoreError("no such folder yet"))
+    archive = pack(settings, tmp_path, looked)
+    names = zipfile.ZipFile(archive).namelist()
+    assert any("zstandard" in name for name in names) is keeps_answers
+    archive.unlink()
+    again = Future[set[str]]()
+    again.set_result({archive.name})
+    assert pack(settings, tmp_path, again) == archive
+    assert not archive.exists()
 
 
 def test_settings_reach_the_job() -> None:

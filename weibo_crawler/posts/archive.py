@@ -10,14 +10,14 @@ starts chmod for that where Hadoop's native library is missing.
 """
 
 import hashlib
-import py_compile
+import marshal
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import metadata
-from importlib.util import find_spec
+from importlib.util import MAGIC_NUMBER, cache_from_source, find_spec, source_hash
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from struct import pack
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -41,6 +41,7 @@ _UNPACKED = "env"  # beside it
 _ASIDE = "unpacked/"  # so begin the names of what is to be unpacked
 _PURE = (".py", "/py.typed")
 _LEVEL = 1  # most of it is compiled code: level 6 makes it a tenth smaller, in twice the time
+_UNCHECKED, _32_BITS = 1, 0xFFFF_FFFF  # in the first bytes of a compiled module
 WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
 # Run at the start of Python, before any import. Compiled parts want the version they were made for.
 # Other processes of the task may be unpacking as well: the folder is there once it is whole.
@@ -76,10 +77,11 @@ if sys.version_info >= (3, 12):
 
 class Archive:
     """The files, by their names in the archive; name: changes with any byte of them. site: the
-    distribution that adds the site, with its entry points; None: it is a folder of ours."""
+    distribution that adds the site, with its entry points; None: it is a folder of ours.
+    keeps_answers: what writes them is needed, too."""
 
-    def __init__(self, site: str | None = None) -> None:
-        self._files = dict(sorted(_files(site)))
+    def __init__(self, site: str | None = None, *, keeps_answers: bool = True) -> None:
+        self._files = dict(sorted(_files(site, keeps_answers=keeps_answers)))
         digest = hashlib.blake2b(digest_size=8)
         for place, source in self._files.items():
             data = _read(source)
@@ -88,16 +90,16 @@ class Archive:
         self.name = f"{ARCHIVES}{version}-{digest.hexdigest()}.zip"
 
     def write(self, file: BinaryIO) -> None:
-        """The same bytes each time. Modules lie in it as source, for the lines of a traceback, and
-        compiled, as a node keeps nothing that it compiles."""
+        """Modules lie in it as source, for the lines of a traceback, and compiled, as a node keeps
+        nothing that it compiles."""
         aside = _packages_aside(self._files)
-        with ZipFile(file, "w") as packed, TemporaryDirectory() as folder:
-            module = Path(folder, "module.pyc")
+        with ZipFile(file, "w") as packed:
             for place, source in self._files.items():
                 is_aside = place.partition("/")[0] in aside
                 prefix = _ASIDE if is_aside else ""
-                _add(packed, prefix + place, _read(source))
-                if isinstance(source, Path) and (code := _compiled(source, place, module)):
+                data = _read(source)
+                _add(packed, prefix + place, data)
+                if isinstance(source, Path) and (code := _compiled(source, data, place)):
                     cached = _cached(place) if is_aside else f"{place}c"
                     _add(packed, prefix + cached, code)
 
@@ -109,7 +111,7 @@ def _packages_aside(files: Iterable[str]) -> set[str]:
 
 
 def _add(packed: ZipFile, place: str, data: bytes) -> None:
-    # made of a name alone it has the date 1980-01-01, so the same files give the same bytes
+    # made of a name alone it has the date 1980-01-01, whenever it was installed here
     packed.writestr(ZipInfo(place), data, ZIP_DEFLATED, _LEVEL)
 
 
@@ -119,20 +121,30 @@ def _cached(place: str) -> str:
     return f"{folder}/__pycache__/{name[: -len('.py')]}.{sys.implementation.cache_tag}.pyc"
 
 
-def _compiled(source: Path, place: str, module: Path) -> bytes:
-    """b"" for what is no module, or does not compile: nobody imports that. module: the file to
-    compile into."""
+def _compiled(source: Path, data: bytes, place: str) -> bytes:
+    """As Python keeps it beside the module (PEP 552), never compared with the source; b"" for what
+    is no module, or does not compile: nobody imports that."""
     if source.suffix != ".py":
         return b""
+    code = _kept(source)
+    if not code:
+        try:
+            code = marshal.dumps(compile(data, place, "exec", dont_inherit=True))
+        except (SyntaxError, ValueError):
+            return b""
+    return MAGIC_NUMBER + pack("<I", _UNCHECKED) + source_hash(data) + code
+
+
+def _kept(source: Path) -> bytes:
+    """What Python here has kept of the module, as Python judges it: by date and size; b"" where
+    there is nothing, or that of another source. It names the file here in a traceback."""
+    told = source.stat()
+    head = pack("<3I", 0, int(told.st_mtime) & _32_BITS, told.st_size & _32_BITS)
     try:
-        py_compile.compile(
-            *(str(source), str(module), place),
-            doraise=True,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )
-    except py_compile.PyCompileError:
+        kept = Path(cache_from_source(str(source))).read_bytes()
+    except (OSError, NotImplementedError):
         return b""
-    return module.read_bytes()
+    return kept[16:] if kept.startswith(MAGIC_NUMBER + head) else b""
 
 
 def distributions(
@@ -180,13 +192,13 @@ def _requirements(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tup
         yield _normal(match[1]), wanted, "" if extra else marker
 
 
-def _files(site: str | None) -> Iterator[tuple[str, Path | bytes]]:
+def _files(site: str | None, *, keeps_answers: bool) -> Iterator[tuple[str, Path | bytes]]:
     """(name in the archive, file or content)."""
     package = Path(weibo_crawler.__file__).parent
     for path in package.rglob("*.py"):
         yield f"weibo_crawler/{path.relative_to(package).as_posix()}", path
     yield "sitecustomize.py", _SITE
-    wanted = distributions(extras=_extras())
+    wanted = distributions(extras=_extras(keeps_answers=keeps_answers))
     if site is not None:
         wanted |= {**distributions(site, ()), site: metadata.distribution(site)}
         wanted.pop(DISTRIBUTION, None)
@@ -200,9 +212,11 @@ def _files(site: str | None) -> Iterator[tuple[str, Path | bytes]]:
                 yield file.as_posix(), Path(str(distribution.locate_file(file)))
 
 
-def _extras() -> tuple[str, ...]:
+def _extras(*, keeps_answers: bool) -> tuple[str, ...]:
     """What is optional travels where it is installed: the nodes are to do as we do here."""
-    optional = {"fast": ("wreq",), "kerberos": ("gssapi",), "archive": ("warcio", "zstandard")}
+    optional: dict[str, tuple[str, ...]] = {"fast": ("wreq",), "kerberos": ("gssapi",)}
+    if keeps_answers:  # a quarter of all
+        optional["archive"] = "warcio", "zstandard"
     return ("cluster", *(name for name, needs in optional.items() if all(map(find_spec, needs))))
 
 

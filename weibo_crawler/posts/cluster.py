@@ -87,7 +87,7 @@ class Cluster:
             hdfs.check_address(self.folder)
         except StoreError as error:
             raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
-        with ThreadPoolExecutor(1) as beside, owned_folder("staging") as local:
+        with ThreadPoolExecutor(2) as beside, owned_folder("staging") as local:
             held = beside.submit(self.hdfs.names, self.folder)  # beside: it may be a JVM
             names = write_files(self.settings, local)
             (local / script.name).write_bytes(script.read_bytes())
@@ -95,9 +95,11 @@ class Cluster:
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
             if made:
                 (local / made).mkdir()
-            self._put(local, staging)
-            archive = self._upload_archive(run_id, held)
-        return Staged(staging, archive, names)
+            with owned_folder("archive") as folder:
+                packed = beside.submit(pack, self.settings, folder, held)
+                self._put(local, staging)
+                address = self._upload_archive(run_id, packed.result())
+        return Staged(staging, address, names)
 
     def _put(self, local: Path, staging: str) -> None:
         """Copy a folder to a place where nothing is. The folder of all jobs is made where it was
@@ -112,22 +114,28 @@ class Cluster:
                 raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
             self.hdfs.put([local], staging)
 
-    def _upload_archive(self, run_id: str, looked: "Future[set[str]]") -> str:
-        """Its address. Where it is new, it takes the place of those before it. looked: what lay in
-        the folder of all jobs; a StoreError where that may not have been there yet."""
-        archive = Archive(package_of(self.settings.site.name))
+    def _upload_archive(self, run_id: str, archive: Path) -> str:
+        """Its address. Where it is new, it takes the place of those before it."""
         address = f"{self.folder}/{archive.name}"
-        held = self.hdfs.names(self.folder) if looked.exception() else looked.result()
-        if archive.name in held:
+        if not archive.exists():
             return address
-        with owned_folder("archive") as folder:
-            with (folder / archive.name).open("wb") as file:
-                archive.write(file)
-            self.hdfs.put_once(folder / archive.name, address)
+        self.hdfs.put_once(archive, address)
         # looked at anew: a run that has begun meanwhile may need one of those that lay here
         held = self.hdfs.names(self.folder) - {archive.name}
         self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
         return address
+
+
+def pack(settings: Settings, folder: Path, looked: "Future[set[str]]") -> Path:
+    """The archive of these settings; it lies in the folder unless HDFS holds it. looked: what lies
+    in the folder of all jobs; a StoreError where that may not be there yet."""
+    keeps_answers = settings.archive.folder is not None
+    archive = Archive(package_of(settings.site.name), keeps_answers=keeps_answers)
+    held = set() if looked.exception() else looked.result()
+    if archive.name not in held:
+        with (folder / archive.name).open("wb") as file:
+            archive.write(file)
+    return folder / archive.name
 
 
 def check_key(tables: str) -> None:
