@@ -30,11 +30,11 @@ that stands for a moment, or a proxy of somebody else, looks like both. What bec
    A wall on a later page, or on a first one unless those of others are walled, is confirmed by a
    second session or egress that met it and was alive, or by the same one that is alive still where
    the end of another met it, too, or, where no session shows such pages, where others met it there
-   of late and nobody passed (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
-   walls as are hardly by chance, as often as the site walls for a moment; one is, where the fetcher
-   knows that second looks at such walls show a page hardly ever. Where neither is to be had it is
-   UNSURE at the third time. Of a kind of page that is asked for beside users a first wall costs
-   itself alone, and is believed unless such pages were shown.
+   of late and nobody passed (`Others`). The same one is enough, too, where an earlier visit met the
+   wall, or after as many walls as are hardly by chance, as often as the site walls for a moment;
+   one is, where the fetcher knows that second looks at such walls show a page hardly ever. Where
+   neither is to be had it is UNSURE at the third time. Of a kind of page that is asked for beside
+   users a first wall costs itself alone, and is believed unless such pages were shown.
 
 What follows for the pool stands where it is told (`Pool.tell`): OVER asks for a session; CLOSED and
 ALONE say that the site answers.
