@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from weibo_crawler.posts.yarn import addresses
 
 _TIMEOUT_S = 600.0
 _FOLDER, _FILE = "700", "600"
+_AT_ONCE = 4  # files of a folder
 _ROOM = "._COPYING_"  # behind the name of a file that is being written, as Hadoop's client does
 
 
@@ -77,8 +79,12 @@ class WebHdfs:
             self._create(source, target)
             return
         self.make_folder(target)
-        for each in sorted(source.iterdir()):
-            self._put(each, f"{target}/{each.name}")
+        with ThreadPoolExecutor(_AT_ONCE) as beside:  # a small file is a wait for three servers
+            files = [
+                beside.submit(self._put, each, f"{target}/{each.name}") for each in source.iterdir()
+            ]
+            for one in files:
+                one.result()
 
     def _write(self, source: Path, target: str, options: str) -> None:
         """A file under another name first, so that nobody sees a part of it."""
@@ -100,18 +106,19 @@ class WebHdfs:
         to = urllib.parse.urlsplit(target).path
         self._ask("PUT", source, op="RENAME", destination=to, renameoptions=options)
 
-    def _url(self, path: str, **query: str) -> str:
-        """path: with or without hdfs://…"""
+    def _url(self, path: str, node: str = "", **query: str) -> str:
+        """path: with or without hdfs://…; node: "" for the one that was active last."""
         words = urllib.parse.urlencode({"user.name": self._user} | query)
         place = urllib.parse.quote(urllib.parse.urlsplit(path).path)
-        return f"{self._nodes[0]}/webhdfs/v1{place}?{words}"
+        return f"{node or self._nodes[0]}/webhdfs/v1{place}?{words}"
 
     def _ask(self, method: str, path: str, *, may_lack: bool = False, **query: str) -> Any:
         """The JSON that the active NameNode answers; None where nothing is there and may_lack."""
         away: StoreError | None = None
         for _ in range(len(self._nodes)):
+            node = self._nodes[0]
             try:
-                body = self._open(method, self._url(path, **query))
+                body = self._open(method, self._url(path, node, **query))
                 return json.loads(body) if body else {}
             except _Lacking:
                 if may_lack:
@@ -119,7 +126,8 @@ class WebHdfs:
                 raise
             except _Elsewhere as error:
                 away = away or error
-                self._nodes = [*self._nodes[1:], self._nodes[0]]
+                if self._nodes[0] == node:  # else another thread has gone on already
+                    self._nodes = [*self._nodes[1:], node]
         assert away is not None
         raise away
 
