@@ -5,8 +5,14 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.analysis.completeness import WHY, Completeness, is_sure, read_ledgers, share_of
-from weibo_crawler.analysis.gaps import days
+from weibo_crawler.analysis.completeness import (
+    WHY,
+    Completeness,
+    gap_days,
+    is_sure,
+    read_ledgers,
+    share_of,
+)
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
@@ -180,7 +186,7 @@ def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
 
 
 def _gap(gap: Gap) -> GapRow:
-    span = days(gap)
+    span = gap_days(gap)
     return GapRow(
         str(gap.before),
         None if gap.after is None else str(gap.after),
