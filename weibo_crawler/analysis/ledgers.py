@@ -18,18 +18,14 @@ from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
 from weibo_crawler.store.rows.fields import Field, Kind
-from weibo_crawler.store.rows.gaps import Gap
+from weibo_crawler.store.rows.gaps import Gap, WrittenGap, written
 from weibo_crawler.store.rows.keys import ALL, Range
 
 
-class GapRow(msgspec.Struct, frozen=True):
-    """A gap as it is shown: mids are text, as everywhere outside; None: from the beginning."""
+class GapRow(WrittenGap, frozen=True):
+    """A gap as it is shown; after: None: from the beginning."""
 
-    before: str
-    after: str | None
-    before_at: str | None
-    after_at: str | None
-    days: float | None
+    days: float | None = None
 
 
 def _fields() -> Mapping[str, Field]:
@@ -170,7 +166,7 @@ def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
         "since": None if ledger.since is None else to_iso(ledger.since),
         "sure": ledger.sure,
         "whole": ledger.whole,
-        "gaps": [msgspec.structs.asdict(_gap(gap)) for gap in ledger.gaps],
+        "gaps": [_gap(gap) for gap in ledger.gaps],
         "cut_texts": len(ledger.cut),
         "restricted_texts": len(ledger.restricted),
         "unreadable": ledger.unread,
@@ -185,12 +181,7 @@ def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _gap(gap: Gap) -> GapRow:
+def _gap(gap: Gap) -> dict[str, Any]:
     span = gap_days(gap)
-    return GapRow(
-        str(gap.before),
-        None if gap.after is None else str(gap.after),
-        gap.before_at,
-        gap.after_at,
-        None if span is None else round(span, 3),
-    )
+    days = None if span is None else round(span, 3)
+    return msgspec.structs.asdict(written(gap)) | {"days": days}
