@@ -304,7 +304,7 @@ CHANGES = [
     ),
     Change(
         "two processes commit into MySQL at once",
-        "store/mysql/gate.py",
+        "store/mysql/frontier.py",
         "SELECT next_seq, users, forget_key FROM gate FOR UPDATE",
         "SELECT next_seq, users, forget_key FROM gate",
         f"{STORE}/test_mysql.py",
