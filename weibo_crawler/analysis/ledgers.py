@@ -152,31 +152,22 @@ def _age(age_s: float | None) -> str:
 
 
 def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
+    """A column holds the field of its name, but for these; "" is nothing."""
     share = share_of(ledger)
+    times = {name: getattr(ledger, name) for name in ("since", "visited_at", "next_visit")}
     return {
+        **{name: getattr(ledger, name, None) for name in COLUMNS},
+        **{name: None if at is None else to_iso(at) for name, at in times.items()},
         "id": uid,
-        "state": ledger.state,
-        "announced": ledger.announced,
-        "seen": ledger.seen,
-        "stored": ledger.stored,
         "gone": len(ledger.gone),
         "share": None if share is None else round(share, 4),
         "is_sure": is_sure(ledger),
         "stopped": ledger.stopped or None,
-        "since": None if ledger.since is None else to_iso(ledger.since),
-        "sure": ledger.sure,
-        "whole": ledger.whole,
         "gaps": [_gap(gap) for gap in ledger.gaps],
         "cut_texts": len(ledger.cut),
         "restricted_texts": len(ledger.restricted),
         "unreadable": ledger.unread,
         "unreadable_mids": [str(mid) for mid in ledger.unreadable],
-        "skipped": ledger.skipped,
-        "pages": ledger.pages,
-        "refused_pages": ledger.refused_pages,
-        "visited_at": None if ledger.visited_at is None else to_iso(ledger.visited_at),
-        "next_visit": None if ledger.next_visit is None else to_iso(ledger.next_visit),
-        "posts_per_day": ledger.posts_per_day,
         "last_error": ledger.last_error or None,
     }
 
