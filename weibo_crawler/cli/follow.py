@@ -25,7 +25,6 @@ from weibo_crawler.posts.crawl import ELSEWHERE
 from weibo_crawler.posts.driver import JobRun
 from weibo_crawler.posts.due import Due, Job, revisit_of, users_in
 from weibo_crawler.posts.follow import Next, follow, next_due
-from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Demand
 from weibo_crawler.posts.workers import Latest, stopped, visited
 from weibo_crawler.store.owners import new_owner
@@ -103,7 +102,7 @@ class _Jobs:
         if not 0 <= now - self._asked_at < _PACE_S:
             self._visits_a_day, self._asked_at = visits_allowed(self._home), now
         demand = Demand(revisit_of(self._home.settings.posts))
-        users = _counted(users_in(self._home.tables, KeyRange(0, "", None)), demand)
+        users = _counted(users_in(self._home.tables), demand)
         due = next_due(users, Job("", refresh=True, follow=True), now)
         self._posts = demand.posts(self._visits_a_day)
         return due
