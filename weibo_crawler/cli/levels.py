@@ -9,12 +9,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from weibo_crawler.analysis.status import topic_lines, topics_dict
-from weibo_crawler.cli.harvest import note_failure
+from weibo_crawler.cli.harvest import say_no
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts import How, environ_of, job_run, with_cluster
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import stopped_by_signals
-from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadUsage, Interrupted
 from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
@@ -171,9 +171,7 @@ class _Levels:
                 users.call_depths_bounds("topics were read after the walk had begun")
         self._judge(job, counters)
         if not self._kept:
-            why = "there is no user to walk, and no topic was shown"
-            note_failure(self._home, job.run_id, why)
-            raise SiteSaysNo(why)
+            say_no(self._home, job.run_id, "there is no user to walk, and no topic was shown")
 
     def _within(self, level: int) -> int:
         """The level of a job, at most the last one that is walked."""
@@ -248,8 +246,7 @@ class _Levels:
     def _judge(self, job: LevelJob, counters: dict[str, int]) -> None:
         users = self._home.users
         if said := parse_said(notes.STOP.of(job.run_id).get(users) or ""):
-            note_failure(self._home, job.run_id, said.message)
-            raise SiteSaysNo(said.message)
+            say_no(self._home, job.run_id, said.message)
         if self._is_told:
             raise Interrupted(job.stopped(counters, is_killed=False))
         failed = counters.get("entries.failed", 0)
@@ -259,8 +256,7 @@ class _Levels:
                 f"{failed} of {failed + walked} users could not be walked; their lists are marked "
                 "failed, and `harvest --runner … --retry-failed` asks for them again"
             )
-            note_failure(self._home, job.run_id, why)
-            raise SiteSaysNo(why)
+            say_no(self._home, job.run_id, why)
 
     def _show(
         self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
