@@ -240,7 +240,7 @@ class FrontierContract:
         (entry,) = self.claim(frontier, now=NOW + 6)
         assert (entry.attempts, entry.last_error) == (1, "timed out")
         self.commit(frontier, page(entry, 2))
-        frontier.give_back("me")
+        frontier.give_back("me", [1])
         entry = next(e for e in self.claim(frontier) if e.uid == 1)
         assert (entry.attempts, entry.last_error) == (0, "")
 
@@ -268,17 +268,13 @@ class FrontierContract:
         self.commit(frontier, page(one, 11, ended="end"))
         (deeper,) = self.claim(frontier)
 
-        def fail_and_requeue() -> None:
-            frontier.finish("me", 2, State.FAILED, "x")
-            frontier.requeue_failed()
-
         def claim_and_rest() -> None:
             self.claim(frontier)
             frontier.rest("me", 2, now=NOW, until=NOW, why="x")
 
         for holds_back in (
             lambda: None,  # leased
-            fail_and_requeue,  # queued
+            lambda: frontier.give_back("me", [2]),  # queued
             claim_and_rest,
         ):
             holds_back()
@@ -931,7 +927,7 @@ class FrontierContract:
         assert entry.last_error == why
         listing = page(entry)._replace(after=Progress(name, (uid,), 1, 1))
         self.commit(frontier, listing)
-        frontier.give_back("me")
+        frontier.give_back("me", [uid])
         (entry,) = self.claim(frontier)
         assert entry.progress[Edge.FANS] == Progress(name, (uid,), 1, 1)
         frontier.finish("me", uid, State.DONE, "")

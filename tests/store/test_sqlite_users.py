@@ -43,6 +43,7 @@ def test_every_write_takes_its_turn(tmp_path: Path) -> None:
     users.rest("me", 1, now=2.0, until=3.0, why="trouble")
     users.finish("me", 2, State.FAILED, "trouble")
     users.commit("me", "run", [_page(3, [9, 10])], max_users=100)
+    users.give_back("me", [4])
     users.give_back("me")
     users.note_walled(Edge.FANS, 2.0)
     users.reopen_walled(Edge.FANS, after_seq=0, n=10)

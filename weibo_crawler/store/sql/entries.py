@@ -83,9 +83,12 @@ class SqlEntries(SqlErasure):
             (counts, why, now, until, uid, owner),
         )
 
-    def give_back(self, owner: str) -> None:
-        """All that the owner holds goes back to the frontier at once, no attempt counted."""
-        self._db.write(f"{_BACK} = %s", (owner,))
+    def give_back(self, owner: str, uids: Sequence[Id] | None = None) -> None:
+        """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
+        if uids is None:
+            self._db.write(f"{_BACK} = %s", (owner,))
+        elif uids:
+            self._db.write(f"{_BACK} = %s AND id IN ({marks(uids)})", (owner, *sorted(uids)))
 
     def put_off(self, owner: str, uid: Id) -> None:
         """Back to the frontier behind all others, whom it holds back no more: set aside."""
