@@ -12,8 +12,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import closing
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks import cluster
@@ -132,14 +132,18 @@ def _shared(address: str, file: Path) -> int:
     from weibo_crawler.analysis.parallel import Parted, Readers
 
     with Readers(2, file) as readers:
-        rows = Parted(readers, partial(_opened, address), lambda n: None)
+        rows = Parted(readers, partial(_rows, address), lambda n: None)
         return export(rows, tuple(POSTS), file)
 
 
-@contextmanager
-def _opened(address: str, part: Range) -> Iterator[PostRows]:
-    with closing(_open(address)) as tables:
-        yield scan_posts(tables, part=part)
+def _rows(address: str, part: Range) -> PostRows:
+    return scan_posts(_held(address), part=part)
+
+
+@cache
+def _held(address: str) -> Tables:
+    """Opened once in each process that reads, as in a command."""
+    return _open(address)
 
 
 def _check(file: Path, address: str) -> None:

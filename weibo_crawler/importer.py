@@ -102,8 +102,6 @@ def import_users(
     guard = Guard(frontier)
     changed = 0
     for batch in _batches(mark.changed()):
-        for row in batch:
-            drop_unknown(tables, row)
         guard.put((tables.userlist, [_put(row, run_id, mark.started_at) for row in batch]))
         changed += len(batch)
     new = 0
@@ -127,14 +125,6 @@ def imported(users: Frontier, place: str) -> int:
     harvest, by what these have counted."""
     by_jobs = notes.HELD.get(users)
     return by_jobs or users.count_upto(notes.IMPORTED_SEQ.of(place).get(users) or 0)
-
-
-def drop_unknown(tables: Tables, row: UserRow) -> None:
-    """Delete, in all versions, the cells that older versions of this program wrote for what nobody
-    knew of a user."""
-    unknown = [f"user:{name}" for name in ("screen_name", "fans") if getattr(row, name) is None]
-    if unknown:
-        tables.userlist.delete(user_key(row.uid), unknown)
 
 
 def _differs(tables: Tables, row: UserRow) -> bool:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, StoreError
-from weibo_crawler.importer import Imported, Watermark, drop_unknown
+from weibo_crawler.importer import Imported, Watermark
 from weibo_crawler.records import SCHEMA_VERSION
 from weibo_crawler.resources import resource
 from weibo_crawler.store import Tables
@@ -95,10 +95,7 @@ def import_users(
     place = sqoop.settings.store.tables
     mark = Watermark(frontier, tables, place, from_start=from_start)
     upto = frontier.last_seq()
-    changed = 0
-    for row in mark.changed():
-        drop_unknown(tables, row)  # Sqoop deletes the newest version only, and shows the one before
-        changed += 1
+    changed = sum(1 for _ in mark.changed())
     if changed:  # the condition may carry some more, which are as they were
         known = f"{CHANGED} >= {mark.changed_since!r} AND seq <= {mark.seq}"
         _carry(sqoop, known, (1, mark.seq), lambda share: say(f"{share} of {changed:,} changed"))

@@ -3,8 +3,7 @@ the tests need beside it takes longer than all that is read."""
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 
 from weibo_crawler.analysis.scan import PostRows, scan_posts
 from weibo_crawler.errors import StoreError
@@ -15,7 +14,9 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 DIES_AT = "08"  # when some ranges have been read
 
 
+@cache
 def _tables(url: str) -> Tables:
+    """Opened once in each process, as in a command."""
     if not url.startswith("hbase"):
         return SqliteTables(url)
     from weibo_crawler.store.hbase.tables import HbaseTables
@@ -23,27 +24,18 @@ def _tables(url: str) -> Tables:
     return HbaseTables(url)
 
 
-@contextmanager
-def opened(url: str, part: Range) -> Iterator[PostRows]:
-    tables = _tables(url)
-    try:
-        yield scan_posts(tables, part=part)
-    finally:
-        tables.close()
+def read(url: str, part: Range) -> PostRows:
+    return scan_posts(_tables(url), part=part)
 
 
-@contextmanager
-def killed(url: str, part: Range) -> Iterator[PostRows]:
+def killed(url: str, part: Range) -> PostRows:
     """One of the processes dies in its work."""
     if part.start == DIES_AT:
         os.kill(os.getpid(), signal.SIGKILL)
-    with opened(url, part) as rows:
-        yield rows
+    return read(url, part)
 
 
-@contextmanager
-def failing(url: str, part: Range) -> Iterator[PostRows]:
+def failing(url: str, part: Range) -> PostRows:
     if part.start == DIES_AT:
         raise StoreError("a row is broken")
-    with opened(url, part) as rows:
-        yield rows
+    return read(url, part)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.analysis.readers import failing, killed, opened
+from tests.analysis.readers import failing, killed, read
 from tests.analysis.worlds import post, put_posts, retweet
 from tests.store.test_hbase_connections import FakeHbase
 from weibo_crawler.analysis.columns import POSTS
@@ -55,7 +55,7 @@ def content(path: Path) -> object:
 
 def both_ways(url: str, tables: Tables, folder: Path, *formats: str) -> None:
     """Each format by this process and by two others: the same bytes, in Parquet the same rows in
-    the same groups. Each opens the store 256 times."""
+    the same groups."""
     assert len({salt(uid) for uid in USERS}) == 4
     with Readers(2, folder / "two") as readers:
         for name in formats:
@@ -63,7 +63,7 @@ def both_ways(url: str, tables: Tables, folder: Path, *formats: str) -> None:
             format = name if name == "excel" else None
             n = export(scan_posts(tables), columns(one), one, format)
             counts: list[int] = []
-            rows = Parted(readers, partial(opened, url), counts.append)
+            rows = Parted(readers, partial(read, url), counts.append)
             assert export(rows, columns(two), two, format) == n == sum(counts) == 201
             assert len(counts) == 256
             assert content(two) == content(one)
@@ -121,6 +121,6 @@ def test_an_interruption_ends_all(url: str, tmp_path: Path) -> None:
 
     path = tmp_path / "a.parquet"
     with pytest.raises(KeyboardInterrupt), Readers(2, path) as readers:
-        export(Parted(readers, partial(opened, url), interrupt), ("mid",), path)
+        export(Parted(readers, partial(read, url), interrupt), ("mid",), path)
     assert written(tmp_path) == set()
     assert active_children() == []

@@ -36,6 +36,13 @@ def test_the_whole_way(crawl: Crawl, world: World) -> None:
     assert world.asked.total() == asked
 
 
+def test_what_is_left_to_visit_is_planned(crawl: Crawl) -> None:
+    """By `posts --plan`, where ids are texts, too: all whose visits are due."""
+    walk(crawl)
+    assert crawl.json("posts", "--plan")["users"] == 0
+    assert crawl.json("posts", *AGAIN, "--plan")["users"] == 7
+
+
 def test_a_refresh_reads_all_of_a_timeline_without_order(crawl: Crawl, world: World) -> None:
     """New posts are found wherever they stand, an edit is one, counts are as they are now, and what
     a whole timeline does not show any more has disappeared, its text kept."""

@@ -141,8 +141,8 @@ CHANGES = [
     Change(
         "who is found beside a wall that is gone again leaves depths exact",
         "harvest/walk.py",
-        "if page.found and page.edge not in self._env.source.settings.edges:",
-        "if False:",
+        "page.edge not in env.source.settings.edges and",
+        "False and",
         "tests/harvest/test_edges.py",
     ),
     Change(
@@ -304,7 +304,7 @@ CHANGES = [
     ),
     Change(
         "two processes commit into MySQL at once",
-        "store/mysql/gate.py",
+        "store/mysql/frontier.py",
         "SELECT next_seq, users, forget_key FROM gate FOR UPDATE",
         "SELECT next_seq, users, forget_key FROM gate",
         f"{STORE}/test_mysql.py",

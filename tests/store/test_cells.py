@@ -399,7 +399,7 @@ def test_a_spoilt_ledger_or_key_is_named() -> None:
     """The same for a ledger's cells and for keys of another form."""
     with pytest.raises(StoreError, match="crawl:cut holds '1,x'"):
         read_ledger({"crawl:state": "done", "crawl:cut": "1,x"})
-    for spoilt in ("{}", '[{"before": "x"}]', '[{"before": 1}]', "["):
+    for spoilt in ("{}", '[{"before": "x"}]', "["):
         with pytest.raises(StoreError, match="crawl:gaps"):
             read_ledger({"crawl:state": "done", "crawl:gaps": spoilt})
     with pytest.raises(StoreError, match="no row key of a user: 'x'"):

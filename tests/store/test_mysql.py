@@ -32,10 +32,8 @@ from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Entry, Found, Landing, Progress, Tables
 from weibo_crawler.store.mysql import base
 from weibo_crawler.store.mysql.base import Database, parse_address
-from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.frontier import MysqlUsers
-from weibo_crawler.store.mysql.schema import of_ids
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -157,32 +155,6 @@ def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
     first = page(entry, 2, 3)
     assert commit(users, first._replace(found=(*first.found, long))) == [(Landing.STORED, 3)]
     assert {user.uid: user.screen_name for user in users.users()}[4] == long.screen_name
-
-
-@pytest.mark.parametrize("sure", [True, False])
-def test_a_store_of_the_version_before(url: str, sure: bool) -> None:
-    """Its seeds that nobody read have null for "" and 0, and the importer is told; a name of blanks
-    is a name. A list that did not end surely makes depths bounds."""
-    old = Database(url, PASSWORD, "users", of_ids(SCHEMAS["users"][:2], int))
-    add = (
-        "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
-        "changed_at, run_id, state) VALUES (%s, %s, 'url', %s, %s, %s, %s, 1.0, 1.0, 'run', 'done')"
-    )
-    for row in [
-        (1, 11, "", 0, 0, "seed"),
-        (2, 12, "name", 0, 0, "seed"),
-        (3, 13, " ", 3, 1, "fans"),
-    ]:
-        old.write(add, row)
-    old.write("INSERT INTO progress VALUES (12, 'fans', '', '', 0, 0, 'end', %s)", (sure,))
-    old.close()
-    users = MysqlUsers(url, PASSWORD)
-    known = {user.uid: (user.screen_name, user.fans) for user in users.users()}
-    assert known == {11: (None, None), 12: ("name", 0), 13: (" ", 3)}
-    assert [user.uid for user in users.changed_users(2.0)] == [11]
-    assert bool(users.depths_are_bounds()) is not sure
-    assert users.requeue_unread() == 1
-    users.close()
 
 
 def test_texts_are_stored_as_they_are(users: MysqlUsers) -> None:
@@ -560,6 +532,15 @@ def test_a_newer_schema_is_refused(users: MysqlUsers, url: str) -> None:
     users.close()
     with pytest.raises(NewerSchema, match=r"127\.0\.0\.1:\d+/t_\d+: users .* 99.*upgrade"):
         MysqlUsers(url, PASSWORD).add_seeds(found(2), "run", NOW)
+
+
+def test_a_version_that_was_never_released_is_refused(users: MysqlUsers, url: str) -> None:
+    """Nothing leads from it to what is read now."""
+    users.add_seeds(found(1), "run", NOW)
+    users._db.write("UPDATE schema_versions SET version = version - 1")
+    users.close()
+    with pytest.raises(StoreError, match="users have schema version 5, which no release"):
+        users.states()
 
 
 def test_an_older_schema_is_brought_up(url: str) -> None:

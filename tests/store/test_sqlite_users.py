@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.frontier import FrontierContract
+from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Found, PageCommit, Progress, WorkerRow
 from weibo_crawler.store.sqlite.base import Database
@@ -62,32 +63,13 @@ def _page(uid: int, found: list[int]) -> PageCommit:
     return PageCommit(uid, Edge.FANS, "", after, users, 2.0, None)
 
 
-@pytest.mark.parametrize("sure", [True, False])
-def test_a_store_of_the_first_version(tmp_path: Path, sure: bool) -> None:
-    """Its seeds that nobody read have null for "" and 0, and the importer is told; everybody else
-    is as before, and no seq is given twice. A list that did not end surely makes depths bounds."""
-    url = f"sqlite:///{tmp_path}/users.db"
-    old = Database(url, "users", SCHEMAS["users"][:1])
-    add = (
-        "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
-        "changed_at, run_id, state) VALUES (?, ?, 'url', ?, ?, ?, ?, 1.0, 1.0, 'run', ?)"
-    )
-    rows = [(1, 11, "", 0, 0, "seed", "done"), (2, 12, "name", 0, 0, "seed", "done")]
-    rows += [(3, 13, " ", 30, 1, "fans", "queued"), (9, 19, "gone", 30, 1, "fans", "done")]
-    old.conn().executemany(add, rows)
-    old.conn().execute("DELETE FROM userlist WHERE id = 19")
-    old.conn().execute(
-        "INSERT INTO progress (uid, edge, ended, sure) VALUES (12, 'fans', 'end', ?)", (sure,)
-    )
-    old.close()
-    users = SqliteUsers(url)
-    known = {user.uid: (user.seq, user.screen_name, user.fans) for user in users.users()}
-    assert known == {11: (1, None, None), 12: (2, "name", 0), 13: (3, " ", 30)}
-    assert [user.uid for user in users.changed_users(2.0)] == [11]
-    assert bool(users.depths_are_bounds()) is not sure
-    users.add_seeds([Found(20, "url")], "run", 1.0)
-    assert users.last_seq() == 10
-    assert users.requeue_unread() == 1
+def test_a_version_that_was_never_released_is_refused(tmp_path: Path) -> None:
+    """Nothing leads from it to what is read now; the file stays as it is."""
+    users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
+    users._db.write("UPDATE schema_versions SET version = version - 1")
+    users.close()
+    with pytest.raises(StoreError, match="no release"):
+        users.states()
     users.close()
 
 

@@ -31,46 +31,24 @@ _TYPES = {
     Kind.SITE_TIME: "sc:DateTime",
 }
 _PLAIN = {str: "sc:Text", int: "sc:Integer", float: "sc:Float", bool: "sc:Boolean"}
+# what Croissant calls as its vocabulary does, beside `data`, `dataType` and `examples`
+_TERMS = """
+    citeAs column containedIn equivalentProperty extract field fileProperty fileObject fileSet
+    format includes isArray arrayShape isLiveDataset jsonPath key md5 parentField path recordSet
+    references regex repeated replace samplingRate separator source subField transform
+"""
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
     "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
     "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "arrayShape": "cr:arrayShape",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **{term: f"cr:{term}" for term in _TERMS.split()},
 }
 
 

@@ -1,18 +1,19 @@
 """How complete is this? One scan over the ledgers, pure counting (law 12)."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isinf
+from typing import Any
 
 import msgspec
 
 from weibo_crawler.analysis.freshness import Ages
-from weibo_crawler.analysis.gaps import GapTally
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, from_iso, read_ledger
+from weibo_crawler.store.rows.gaps import Gap
 from weibo_crawler.store.rows.keys import ALL, Range, parse_user_key
 
 WHY = {
@@ -32,7 +33,6 @@ WHY = {
     "gone": "the user is gone",
     "trouble": "trouble, to be tried again",
 }
-_STATES = ("done", "partial", "gone", "failed", "empty")
 _CUT_OFF = ("login_wall", "max_pages", "too_many_pages", "since")
 _DAY_S = 86_400
 
@@ -168,45 +168,56 @@ class Tally:
 
     def __init__(self, now: float) -> None:
         self._now = now
-        self._figures: Counter[str] = Counter()
-        self._states: Counter[str] = Counter()
+        floats = dict.fromkeys(("posts_since", "gap_days", "gap_posts", "visits_a_day"), 0.0)
+        self._sums: defaultdict[str, Any] = defaultdict(int, floats)  # many are of `Completeness`
         self._stopped: Counter[str] = Counter()
-        self._held = self._seen = self._sure = self._dated = 0
-        self._since = self._a_day = 0.0
-        self._gaps, self._ages, self._backs = GapTally(), Ages(), Ages()
+        self._longest_gap_days = 0.0
+        self._ages, self._backs = Ages(), Ages()
         self._visits: tuple[float, float] | None = None  # oldest, newest
 
     def add(self, ledger: Ledger | None) -> None:
-        figures = self._figures
-        figures["users"] += 1
+        sums = self._sums
+        sums["users"] += 1
         if ledger is None:
-            figures["unvisited"] += 1
-            figures["uncounted"] += 1
+            sums["unvisited"] += 1
+            sums["uncounted"] += 1
             return
-        self._states[ledger.state] += 1
-        figures["visited"] += 1
-        figures["announced"] += ledger.announced or 0
-        figures["uncounted"] += ledger.announced is None and ledger.state != "gone"
-        figures["stored"] += ledger.stored
-        figures["gone_posts"] += len(ledger.gone)
-        figures["limited"] += ledger.state == "done" and not ledger.whole
-        figures["unsure_users"] += not ledger.sure
-        figures["cut_texts"] += len(ledger.cut)
-        figures["restricted_texts"] += len(ledger.restricted)
-        figures["unreadable"] += ledger.unread
-        figures["unreadable_users"] += ledger.unread > 0
-        figures["long_completed"] += ledger.completed
-        figures["refused_pages"] += ledger.refused_pages
+        sums[ledger.state] += 1
+        sums["visited"] += 1
+        sums["announced"] += ledger.announced or 0
+        sums["uncounted"] += ledger.announced is None and ledger.state != "gone"
+        sums["stored"] += ledger.stored
+        sums["gone_posts"] += len(ledger.gone)
+        sums["limited"] += ledger.state == "done" and not ledger.whole
+        sums["unsure_users"] += not ledger.sure
+        sums["cut_texts"] += len(ledger.cut)
+        sums["restricted_texts"] += len(ledger.restricted)
+        sums["unreadable"] += ledger.unread
+        sums["unreadable_users"] += ledger.unread > 0
+        sums["long_completed"] += ledger.completed
+        sums["refused_pages"] += ledger.refused_pages
         if ledger.stopped:
             self._stopped[ledger.stopped] += 1
-        self._held += held(ledger)
-        self._seen += seen_at_least(ledger)
-        self._sure += is_sure(ledger)
-        missing = inf if ledger.announced is None else ledger.announced - held(ledger)
-        self._gaps.add(ledger.gaps, ledger.posts_per_day or 0.0, missing)
+        sums["held"] += held(ledger)
+        sums["seen"] += seen_at_least(ledger)
+        sums["surely"] += is_sure(ledger)
+        self._add_gaps(ledger)
         if ledger.state != "gone":
             self._backs.add(back_s(ledger))
         self._add_age(ledger)
+
+    def _add_gaps(self, ledger: Ledger) -> None:
+        """A gap holds as many posts as its owner is likely to have written, at most those that are
+        not held."""
+        sums, between = self._sums, [gap for gap in ledger.gaps if gap.after is not None]
+        spans = [gap_days(gap) or 0.0 for gap in between]
+        missing = inf if ledger.announced is None else ledger.announced - held(ledger)
+        sums["gaps"] += len(between)
+        sums["gap_users"] += bool(between)
+        sums["oldest_unread"] += len(between) < len(ledger.gaps)
+        sums["gap_days"] += sum(spans)
+        sums["gap_posts"] += min((ledger.posts_per_day or 0.0) * sum(spans), missing)
+        self._longest_gap_days = max(self._longest_gap_days, *spans, 0.0)
 
     def _add_age(self, ledger: Ledger) -> None:
         if (at := ledger.told_at) is not None:
@@ -215,24 +226,18 @@ class Tally:
             age_s = max(0.0, self._now - at)
             self._ages.add(age_s)
             if ledger.state != "gone":
-                self._since += (ledger.posts_per_day or 0.0) * age_s / _DAY_S
-        self._a_day += visits_a_day(ledger)
+                self._sums["posts_since"] += (ledger.posts_per_day or 0.0) * age_s / _DAY_S
+        self._sums["visits_a_day"] += visits_a_day(ledger)
         if ledger.next_visit is not None:
-            self._dated += 1
-            self._figures["due"] += ledger.next_visit <= self._now
+            self._sums["dated"] += 1
+            self._sums["due"] += ledger.next_visit <= self._now
 
     def merge(self, other: "Tally") -> None:
         """Count what the other counted as well."""
-        self._figures.update(other._figures)
-        self._states.update(other._states)
+        for name, n in other._sums.items():
+            self._sums[name] += n
         self._stopped.update(other._stopped)
-        self._held += other._held
-        self._seen += other._seen
-        self._sure += other._sure
-        self._dated += other._dated
-        self._since += other._since
-        self._a_day += other._a_day
-        self._gaps.merge(other._gaps)
+        self._longest_gap_days = max(self._longest_gap_days, other._longest_gap_days)
         self._ages.merge(other._ages)
         self._backs.merge(other._backs)
         visits = [*(self._visits or ()), *(other._visits or ())]
@@ -240,31 +245,38 @@ class Tally:
 
     def result(self) -> Completeness:
         """What was counted so far."""
-        announced, visited = self._figures["announced"], self._figures["visited"]
+        sums = self._sums
         oldest, newest = self._visits or (None, None)
-        return Completeness(
-            **self._figures,
-            **{state: self._states[state] for state in _STATES},
-            share=self._held / announced if announced else None,
-            share_most=self._held / self._seen if self._seen else None,
-            posts_since=round(self._since, 1),
-            sure_share=self._sure / visited if visited else None,
-            gaps=self._gaps.gaps,
-            gap_users=self._gaps.users,
-            gap_days=round(self._gaps.days, 2),
-            longest_gap_days=round(self._gaps.longest_days, 2),
-            gap_posts=round(self._gaps.posts, 1),
-            oldest_unread=self._gaps.oldest_unread,
-            half_back_days=_days(self._backs.reached(0.5)),
-            tenths_back_days=_days(self._backs.reached(0.9)),
-            stopped=dict(self._stopped.most_common()),
-            oldest_visit=oldest,
-            newest_visit=newest,
-            median_age_s=self._ages.quantile(0.5),
-            tenth_oldest_age_s=self._ages.quantile(0.9),
-            visits_a_day=round(self._a_day, 3),
-            due_share=self._figures["due"] / self._dated if self._dated else None,
-        )
+        figures = {name: sums[name] for name in Completeness.__struct_fields__ if name in sums} | {
+            "share": sums["held"] / sums["announced"] if sums["announced"] else None,
+            "share_most": sums["held"] / sums["seen"] if sums["seen"] else None,
+            "posts_since": round(sums["posts_since"], 1),
+            "sure_share": sums["surely"] / sums["visited"] if sums["visited"] else None,
+            "gap_days": round(sums["gap_days"], 2),
+            "longest_gap_days": round(self._longest_gap_days, 2),
+            "gap_posts": round(sums["gap_posts"], 1),
+            "half_back_days": _days(self._backs.reached(0.5)),
+            "tenths_back_days": _days(self._backs.reached(0.9)),
+            "stopped": dict(self._stopped.most_common()),
+            "oldest_visit": oldest,
+            "newest_visit": newest,
+            "median_age_s": self._ages.quantile(0.5),
+            "tenth_oldest_age_s": self._ages.quantile(0.9),
+            "visits_a_day": round(sums["visits_a_day"], 3),
+            "due_share": sums["due"] / sums["dated"] if sums["dated"] else None,
+        }
+        return Completeness(**figures)
+
+
+def gap_days(gap: Gap) -> float | None:
+    """How long a gap is; None where one of its ends has no date: it reaches back to the beginning
+    of the timeline, or the site showed none that can be read."""
+    if gap.after_at is None or gap.before_at is None:
+        return None
+    try:
+        return max(0.0, from_iso(gap.before_at) - from_iso(gap.after_at)) / _DAY_S
+    except ValueError:
+        return None
 
 
 def _days(seconds: float | None) -> float | None:

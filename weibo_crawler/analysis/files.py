@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from weibo_crawler.errors import NO_ROOM, BadUsage, StoreError, StoreFull
 from weibo_crawler.outputs import keep_databases
-from weibo_crawler.store.temporary import sync_folder
+from weibo_crawler.store.temporary import alone_in, sync_folder
 
 _STEM = 60  # characters of the name, up to 240 bytes: 255 is the most that a name may have
 
@@ -59,14 +59,11 @@ def parts_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
     try:
         _remove_left(path)
         part.mkdir(mode)
-        handle = os.open(part, os.O_RDONLY)
-        try:
-            with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield part
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-            os.close(handle)
+        with alone_in(part, waits=True):
+            try:
+                yield part
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
         raise translated(error, path) from error
 

@@ -5,25 +5,27 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.analysis.completeness import WHY, Completeness, is_sure, read_ledgers, share_of
-from weibo_crawler.analysis.gaps import days
+from weibo_crawler.analysis.completeness import (
+    WHY,
+    Completeness,
+    gap_days,
+    is_sure,
+    read_ledgers,
+    share_of,
+)
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
 from weibo_crawler.store.rows.fields import Field, Kind
-from weibo_crawler.store.rows.gaps import Gap
+from weibo_crawler.store.rows.gaps import Gap, WrittenGap, written
 from weibo_crawler.store.rows.keys import ALL, Range
 
 
-class GapRow(msgspec.Struct, frozen=True):
-    """A gap as it is shown: mids are text, as everywhere outside; None: from the beginning."""
+class GapRow(WrittenGap, frozen=True):
+    """A gap as it is shown; after: None: from the beginning."""
 
-    before: str
-    after: str | None
-    before_at: str | None
-    after_at: str | None
-    days: float | None
+    days: float | None = None
 
 
 def _fields() -> Mapping[str, Field]:
@@ -150,41 +152,27 @@ def _age(age_s: float | None) -> str:
 
 
 def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
+    """A column holds the field of its name, but for these; "" is nothing."""
     share = share_of(ledger)
+    times = {name: getattr(ledger, name) for name in ("since", "visited_at", "next_visit")}
     return {
+        **{name: getattr(ledger, name, None) for name in COLUMNS},
+        **{name: None if at is None else to_iso(at) for name, at in times.items()},
         "id": uid,
-        "state": ledger.state,
-        "announced": ledger.announced,
-        "seen": ledger.seen,
-        "stored": ledger.stored,
         "gone": len(ledger.gone),
         "share": None if share is None else round(share, 4),
         "is_sure": is_sure(ledger),
         "stopped": ledger.stopped or None,
-        "since": None if ledger.since is None else to_iso(ledger.since),
-        "sure": ledger.sure,
-        "whole": ledger.whole,
-        "gaps": [msgspec.structs.asdict(_gap(gap)) for gap in ledger.gaps],
+        "gaps": [_gap(gap) for gap in ledger.gaps],
         "cut_texts": len(ledger.cut),
         "restricted_texts": len(ledger.restricted),
         "unreadable": ledger.unread,
         "unreadable_mids": [str(mid) for mid in ledger.unreadable],
-        "skipped": ledger.skipped,
-        "pages": ledger.pages,
-        "refused_pages": ledger.refused_pages,
-        "visited_at": None if ledger.visited_at is None else to_iso(ledger.visited_at),
-        "next_visit": None if ledger.next_visit is None else to_iso(ledger.next_visit),
-        "posts_per_day": ledger.posts_per_day,
         "last_error": ledger.last_error or None,
     }
 
 
-def _gap(gap: Gap) -> GapRow:
-    span = days(gap)
-    return GapRow(
-        str(gap.before),
-        None if gap.after is None else str(gap.after),
-        gap.before_at,
-        gap.after_at,
-        None if span is None else round(span, 3),
-    )
+def _gap(gap: Gap) -> dict[str, Any]:
+    span = gap_days(gap)
+    days = None if span is None else round(span, 3)
+    return msgspec.structs.asdict(written(gap)) | {"days": days}

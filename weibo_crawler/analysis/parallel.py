@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from io import BytesIO
 from multiprocessing import get_context, parent_process
@@ -96,11 +96,11 @@ def _end_with_parent() -> None:
 
 
 class Parted(NamedTuple):
-    """Rows that others read. opened: gives those of a range, in a process of its own; can be
-    pickled. told: is called with the number of rows that were taken."""
+    """Rows that others read. read: gives those of a range, in a process of its own; can be pickled.
+    told: is called with the number of rows that were taken."""
 
     readers: Readers
-    opened: Callable[[Range], AbstractContextManager[Iterable[Any]]]
+    read: Callable[[Range], Iterable[Any]]
     told: Callable[[int], None]
 
     def write(self, format: str, stream: BinaryIO, columns: tuple[str, ...]) -> int:
@@ -119,7 +119,7 @@ class Parted(NamedTuple):
     def made(self, make: Callable[[Iterable[Any], Path], int]) -> Iterator[tuple[Path, int]]:
         """The files that this makes of the rows, which return how many these are, in their order;
         each is removed when the next one is asked for."""
-        for file, n in self.readers.each(partial(_make, make, self.opened, self.readers.folder)):
+        for file, n in self.readers.each(partial(_make, make, self.read, self.readers.folder)):
             self.told(n)
             yield file, n
             file.unlink()
@@ -127,13 +127,12 @@ class Parted(NamedTuple):
 
 def _make(
     make: Callable[[Iterable[Any], Path], int],
-    opened: Callable[[Range], AbstractContextManager[Iterable[Any]]],
+    read: Callable[[Range], Iterable[Any]],
     folder: Path,
     part: Range,
 ) -> tuple[Path, int]:
     file = folder / part.start
-    with opened(part) as rows:
-        return file, make(rows, file)
+    return file, make(read(part), file)
 
 
 def _write_rows(format: str, columns: tuple[str, ...], rows: Iterable[Any], file: Path) -> int:

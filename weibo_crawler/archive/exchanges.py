@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import time
-import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -26,6 +25,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParserException
 
+from weibo_crawler.fetch.clients.body import Body
 from weibo_crawler.records import Answer, Id, Kind, Page, Reading, Request, Verdict
 
 # Those of a session are not in a request's own headers; these would be secrets wherever they stood.
@@ -35,6 +35,7 @@ _NOT_OF_PAGE = frozenset({"content-encoding", "content-length"})
 _NOT_KEPT = _NOT_OF_PAGE | {"set-cookie"}
 _STANDARD = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_ANY_SIZE = 2**40  # of a body that was held in memory
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [first + second for first in _DIGITS for second in _DIGITS]
 _ENCODER = msgspec.json.Encoder()
@@ -242,15 +243,8 @@ def reading_of(exchange: Exchange, now: Reading) -> Reading:
     return Reading(told.verdict, record, told.why, told.ambiguous)
 
 
-def _decoded(encoding: str, data: bytes) -> bytes:
-    if not encoding or not data:
-        return data
-    bits = zlib.MAX_WBITS | 32  # gzip or zlib, as it begins
-    if encoding == "deflate" and data[0] & 0x0F != 8:
-        bits = -zlib.MAX_WBITS
-    pieces: list[bytes] = []
-    while data[:1] and (not pieces or data.startswith(b"\x1f\x8b")):
-        one = zlib.decompressobj(bits)
-        pieces.append(one.decompress(data))
-        data = one.unused_data
-    return b"".join(pieces)
+def _decoded(encoding: str, encoded: bytes) -> bytes:
+    """As the fetcher has decoded it."""
+    body = Body(encoding, _ANY_SIZE)
+    body.feed(encoded)
+    return body.finish()

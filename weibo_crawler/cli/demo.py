@@ -17,6 +17,7 @@ from weibo_crawler.cli.posts import How, run_import, run_posts
 from weibo_crawler.cli.show import program, seconds
 from weibo_crawler.errors import StoreError
 from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.posts.due import Job
 from weibo_crawler.store import Found
 
 # a world small enough for half a minute, with the refusals and faults that the real site has
@@ -94,7 +95,7 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
     stages: dict[str, Callable[[], Done]] = {
         "harvest": lambda: run_harvest(home),
         "import": lambda: run_import(home, "import"),
-        "posts": lambda: run_posts(home, How("local"), environ),
+        "posts": lambda: run_posts(home, How("local", environ), Job("")),
     }
     for name, run in stages.items():
         done = run()

@@ -7,25 +7,17 @@ from threading import Event
 
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.plans import visits_allowed
-from weibo_crawler.cli.posts import (
-    How,
-    job_run,
-    note_refusal,
-    posts_line,
-    prepared,
-)
+from weibo_crawler.cli.posts import How, note_refusal, posts_line, posts_run, prepared
 from weibo_crawler.cli.posts_closing import closed, site_says_no
 from weibo_crawler.cli.show import Progress, seconds
 from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
-from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import ELSEWHERE
 from weibo_crawler.posts.driver import JobRun
 from weibo_crawler.posts.due import Due, Job, revisit_of, users_in
 from weibo_crawler.posts.follow import Next, follow, next_due
-from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Demand
 from weibo_crawler.posts.workers import Latest, stopped, visited
 from weibo_crawler.store.owners import new_owner
@@ -39,10 +31,10 @@ _PACE_S = 3600.0  # the pace that is allowed is looked at again after so long
 Show = Callable[[dict[str, int], str, bool], None]
 
 
-def follow_posts(home: Home, how: How, env: dict[str, str], span_s: float | None) -> Done:
+def follow_posts(home: Home, how: How, job: Job, span_s: float | None) -> Done:
     """Visit users as they become due, until Ctrl-C or for so many seconds; the figures of all jobs.
     Errors: Interrupted after Ctrl-C, and what ends a job."""
-    began, shown, cluster = time.time(), Counters(), prepared(home, how)
+    began, shown, how = time.time(), Counters(), prepared(home, how)
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
         def show(counters: dict[str, int], note: str, is_news: bool) -> None:
@@ -53,7 +45,7 @@ def follow_posts(home: Home, how: How, env: dict[str, str], span_s: float | None
             progress.say(line, is_news=is_news)
 
         until = inf if span_s is None else began + span_s
-        jobs = _Jobs(home, how, env, cluster, show, began, until)
+        jobs = _Jobs(home, how, job, show, began, until)
         with stopped_by_signals(jobs.stop):
             revisit = revisit_of(home.settings.posts)
             follow(jobs.visit, jobs.look, jobs.sleep, time.time, revisit=revisit, until=until)
@@ -69,13 +61,12 @@ class _Jobs:
         self,
         home: Home,
         how: How,
-        env: dict[str, str],
-        cluster: Cluster | None,
+        job: Job,
         show: Show,
         began: float,
         until: float,
     ) -> None:
-        self._home, self._how, self._env, self._cluster = home, how, env, cluster
+        self._home, self._how, self._job = home, how, job
         self._show, self._began, self._until = show, began, until
         self._told, self._stops = Event(), 0
         self._run: JobRun | None = None
@@ -103,7 +94,7 @@ class _Jobs:
         if not 0 <= now - self._asked_at < _PACE_S:
             self._visits_a_day, self._asked_at = visits_allowed(self._home), now
         demand = Demand(revisit_of(self._home.settings.posts))
-        users = _counted(users_in(self._home.tables, KeyRange(0, "", None)), demand)
+        users = _counted(users_in(self._home.tables), demand)
         due = next_due(users, Job("", refresh=True, follow=True), now)
         self._posts = demand.posts(self._visits_a_day)
         return due
@@ -115,11 +106,11 @@ class _Jobs:
 
     def visit(self, users: int) -> None:
         """One job. users: how many are due; few are visited by one mapper."""
-        job = self._how.job._replace(
+        job = self._job._replace(
             run_id=new_run_id(), driver=new_owner(), follow=True, revisit_posts=self._posts
         )
-        parts = self._home, job, self._how, self._cluster, self._env, self._shown
-        with job_run(*parts, ranges=1 if users <= _FEW else None) as run:
+        ranges = 1 if users <= _FEW else None
+        with posts_run(self._home, job, self._how, self._shown, ranges) as run:
             self._run = run
             self.raise_if_told()
             try:

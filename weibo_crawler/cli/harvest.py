@@ -3,10 +3,9 @@
 import argparse
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import takewhile
-from typing import Any
+from typing import Any, NoReturn
 
 from weibo_crawler import config
 from weibo_crawler.analysis.asked import Asked
@@ -130,8 +129,10 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
         try:
             run = _harvest(home, own, run_id, show, others)
             ended, done = asyncio.run(run)
-            with _noted(home, run_id):
+            try:
                 done.judge_failures(summed)
+            except SiteSaysNo as no:
+                say_no(home, run_id, str(no))
         except Interrupted:
             raise others.worst(Interrupted(_where_it_stands(home, summed))) from None
         except CrawlerError as error:
@@ -147,37 +148,26 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
     is_barren = not summed["entries.done"] and not summed["entries.gone"]
     if not data["kept"] and data["topics"] and not data["topics"].get("done"):
         why = "there is no user to walk, and no topic was shown"
-        note_failure(home, run_id, why)
-        raise SiteSaysNo(f"{line}\n{why}")
+        say_no(home, run_id, why, line)
     if is_barren and _is_failed(data["states"], home.settings.harvest):
         why = "nothing was left to walk but what failed earlier: stopped here"
         if failed := summed["entries.failed"]:
             reasons = done.why_failed(summed)
             why = f"nobody could be read: {plural(failed, 'user')} failed again ({reasons})"
-        note_failure(home, run_id, why)
-        raise SiteSaysNo(f"{line}\n{why}")
+        say_no(home, run_id, why, line)
     if data["unread"] > max(_FEW, sum(data[one] for one in ("new", "filtered", "seen_again"))):
         why = "hardly anybody on the lists could be read: see what `doctor --site` makes of them"
-        note_failure(home, run_id, why)
-        raise SiteSaysNo(f"{line}\n{why}")
+        say_no(home, run_id, why, line)
     return Done(line, data)
 
 
-@contextmanager
-def _noted(home: Home, run_id: str) -> Iterator[None]:
-    """Inside, whoever judges all processes together may find what none of them could tell."""
-    try:
-        yield
-    except SiteSaysNo as error:
-        note_failure(home, run_id, str(error))
-        raise
-
-
-def note_failure(home: Home, run_id: str, why: str) -> None:
-    """Let `status` say why the run ended with an error after all its processes had ended."""
+def say_no(home: Home, run_id: str, why: str, line: str = "") -> NoReturn:
+    """End with SiteSaysNo a run whose processes had all ended; `status` says why, too. line: what
+    it has brought."""
     now = time.time()
     ended = f"failed: {why}"
     home.users.report(WorkerRow(run_id, new_owner(), "harvest", now, now, ended, {}))
+    raise SiteSaysNo(f"{line}\n{why}" if line else why)
 
 
 def _is_failed(states: dict[str, int], settings: config.Harvest) -> bool:

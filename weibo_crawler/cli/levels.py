@@ -1,7 +1,6 @@
 """harvest --runner: one job after another, a level each."""
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,12 +9,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from weibo_crawler.analysis.status import topic_lines, topics_dict
-from weibo_crawler.cli.harvest import note_failure
+from weibo_crawler.cli.harvest import say_no
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.posts import job_files, mappers_fed, open_cluster
+from weibo_crawler.cli.posts import How, environ_of, job_run, with_cluster
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import stopped_by_signals
-from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadUsage, Interrupted
 from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
@@ -24,9 +23,7 @@ from weibo_crawler.levels.entries import LEVELS_DRIVER, STANDING, Driver, Standi
 from weibo_crawler.levels.job import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
 from weibo_crawler.metrics import NEW, Counters, OpenMetrics, total
-from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.driver import JobRun, LocalRun
-from weibo_crawler.posts.hadoop import HadoopRun
+from weibo_crawler.posts.driver import JobRun
 from weibo_crawler.posts.manifest import KeyRange, manifest
 from weibo_crawler.posts.workers import parse_said
 from weibo_crawler.store import notes
@@ -34,21 +31,16 @@ from weibo_crawler.store.notes import HELD, WALLS
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.keys import user_key
 
-Show = Callable[[dict[str, int], str], None]
-
 
 def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
     """Walk level after level until a stop rule holds. Errors: as `harvest`, and those of jobs."""
     home.bind_site()
     _check(home)
-    env = dict(os.environ)
-    if options.config is not None:
-        env["WEIBO_CONFIG"] = str(options.config.resolve())
-    cluster = open_cluster(home.settings) if options.runner == "hadoop" else None
+    how = with_cluster(home.settings, How(options.runner, environ_of(options)))
     with _alone(home.users) as driver:
         _import_seeds(home)
         WALLS.of("harvest").clear(home.users)  # a command begins with trying them
-        walk = _Levels(home, options.runner, cluster, env, driver, retry=options.retry_failed)
+        walk = _Levels(home, how, driver, retry=options.retry_failed)
         with stopped_by_signals(walk.stop):
             why = walk.run()
         return walk.closed(why)
@@ -114,18 +106,8 @@ class _Levels:
     """The jobs of one command. The first one also reads what earlier commands could not; retry: and
     walks what failed."""
 
-    def __init__(
-        self,
-        home: Home,
-        runner: str,
-        cluster: Cluster | None,
-        env: dict[str, str],
-        driver: str,
-        *,
-        retry: bool,
-    ) -> None:
-        self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
-        self._driver = driver
+    def __init__(self, home: Home, how: How, driver: str, *, retry: bool) -> None:
+        self._home, self._how, self._driver = home, how, driver
         self._settings, self._retry = home.settings.harvest, retry
         self._is_first, self._by_topics = True, 0
         self._goes_on = True  # whether users above max_depth may be left, though it was reached
@@ -189,9 +171,7 @@ class _Levels:
                 users.call_depths_bounds("topics were read after the walk had begun")
         self._judge(job, counters)
         if not self._kept:
-            why = "there is no user to walk, and no topic was shown"
-            note_failure(self._home, job.run_id, why)
-            raise SiteSaysNo(why)
+            say_no(self._home, job.run_id, "there is no user to walk, and no topic was shown")
 
     def _within(self, level: int) -> int:
         """The level of a job, at most the last one that is walked."""
@@ -254,7 +234,8 @@ class _Levels:
 
     def _run(self, job: LevelJob, lines: str, say: Callable[[str], None]) -> dict[str, int]:
         LEVELS_DRIVER.put(self._home.users, Driver(self._driver, time.time(), job.run_id))
-        with self._job_run(job, lines, partial(self._show, job, say)) as run:
+        parts = self._home, job, self._how, partial(self._show, job, say)
+        with job_run(*parts, "jobs/harvest_level.py", lines) as run:
             self._job = run
             if self._is_told:
                 run.stop()
@@ -265,8 +246,7 @@ class _Levels:
     def _judge(self, job: LevelJob, counters: dict[str, int]) -> None:
         users = self._home.users
         if said := parse_said(notes.STOP.of(job.run_id).get(users) or ""):
-            note_failure(self._home, job.run_id, said.message)
-            raise SiteSaysNo(said.message)
+            say_no(self._home, job.run_id, said.message)
         if self._is_told:
             raise Interrupted(job.stopped(counters, is_killed=False))
         failed = counters.get("entries.failed", 0)
@@ -276,8 +256,7 @@ class _Levels:
                 f"{failed} of {failed + walked} users could not be walked; their lists are marked "
                 "failed, and `harvest --runner … --retry-failed` asks for them again"
             )
-            note_failure(self._home, job.run_id, why)
-            raise SiteSaysNo(why)
+            say_no(self._home, job.run_id, why)
 
     def _show(
         self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
@@ -304,17 +283,6 @@ class _Levels:
 
         lines = manifest(self._home.settings.posts.ranges, holds)
         return lines if any(held) else ""
-
-    @contextmanager
-    def _job_run(self, job: LevelJob, lines: str, show: Show) -> Iterator[JobRun]:
-        """The job of a level, to be run inside."""
-        with job_files("harvest", "jobs/harvest_level.py", lines) as files:
-            parts = self._home.users, job, files, show
-            if self._cluster is None:
-                fed = mappers_fed(self._home.settings, is_cluster=False)
-                yield LocalRun(*parts, runner=self._runner, mappers=fed, env=self._env)
-            else:
-                yield HadoopRun(*parts, cluster=self._cluster, env=self._env)
 
     def closed(self, why: str) -> Done:
         """The closing line and the figures."""

@@ -4,8 +4,8 @@ import argparse
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
+from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun, Told
 from weibo_crawler.posts.due import Job, holds_users
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
@@ -42,6 +42,8 @@ from weibo_crawler.sites import open_site
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import is_at_work, new_owner
 from weibo_crawler.store.temporary import log_of, owned_folder
+
+Show = Callable[[dict[str, int], str], None]
 
 _AT_WORK_S = 30.0  # who said nothing for longer is not
 
@@ -119,21 +121,24 @@ def posts(options: argparse.Namespace) -> Done:
             from weibo_crawler.cli.plans import posts_plan
 
             return posts_plan(home, refresh=options.refresh, every=options.all)
-        env = dict(os.environ)
-        if options.config is not None:
-            env["WEIBO_CONFIG"] = str(options.config.resolve())
-        table = _table(options, settings)
+        table, env = _table(options, settings), environ_of(options)
         # the mappers of this machine read the settings themselves
         for name in OPTIONAL.values():
             env[f"WEIBO_POSTS__{name.upper()}"] = str(getattr(settings.posts, name))
         refresh = options.refresh or options.follow
         job = Job("", refresh, every=options.all, since=since)
-        how = How(options.runner, job, options.detach, table)
+        how = How(options.runner, env, options.detach, table)
         if options.follow:
             from weibo_crawler.cli.follow import follow_posts
 
-            return follow_posts(home, how, env, options.span_s)
-        return run_posts(home, how, env)
+            return follow_posts(home, how, job, options.span_s)
+        return run_posts(home, how, job)
+
+
+def environ_of(options: argparse.Namespace) -> dict[str, str]:
+    """The variables of jobs on this machine, which read the same settings."""
+    named = {} if options.config is None else {"WEIBO_CONFIG": str(options.config.resolve())}
+    return {**os.environ, **named}
 
 
 def _check_together(options: argparse.Namespace) -> None:
@@ -196,20 +201,21 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
 
 
 class How(NamedTuple):
-    """How the job runs. job: each run gives it its name and its driver. detach: leave it running on
-    YARN; table: read users from this HBase table by TableInputFormat, "" = by key ranges."""
+    """How jobs run. env: variables of those on this machine. detach: leave it running on YARN;
+    table: read users from this HBase table by TableInputFormat, "" = by key ranges. cluster: None:
+    this machine, or not opened yet."""
 
     runner: str
-    job: Job = Job("")
+    env: Mapping[str, str]
     detach: bool = False
     table: str = ""
+    cluster: Cluster | None = None
 
 
-def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
-    """One run of the job with progress, and its figures."""
-    started = time.monotonic()
-    cluster = prepared(home, how)
-    job = how.job._replace(run_id=new_run_id(), driver="" if how.detach else new_owner())
+def run_posts(home: Home, how: How, job: Job) -> Done:
+    """One run of the job, which gets its name and driver here, with progress, and its figures."""
+    started, how = time.monotonic(), prepared(home, how)
+    job = job._replace(run_id=new_run_id(), driver="" if how.detach else new_owner())
     shown = Counters()
     advance = Advance(imported(home.users, home.settings.store.tables))
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
@@ -220,7 +226,7 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
             done = advance.words(counters.get("users.input", 0), "users")
             progress.say(", ".join(filter(None, [done, posts_line(counters), note])))
 
-        with job_run(home, job, how, cluster, env, show) as run, stopped_by_signals(run.stop):
+        with posts_run(home, job, how, show) as run, stopped_by_signals(run.stop):
             counters = run.run()
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
@@ -231,25 +237,27 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
     return closed(home, counters, time.monotonic() - started, why, every=job.every)
 
 
-def prepared(home: Home, how: How) -> Cluster | None:
+def prepared(home: Home, how: How) -> How:
     """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
-    cluster = open_cluster(home.settings) if how.runner == "hadoop" else None
+    how = with_cluster(home.settings, how)
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
     _warn_of_others(home)
-    return cluster
+    return how
 
 
-def open_cluster(settings: Settings) -> Cluster:
-    """The cluster, on which no more maps run at once than the egresses can feed. Errors: as
-    `Cluster`."""
+def with_cluster(settings: Settings, how: How) -> How:
+    """With the cluster where one is asked for, on which no more maps run at once than the egresses
+    can feed. Errors: as `Cluster`."""
+    if how.runner != "hadoop":
+        return how
     fed = mappers_fed(settings, is_cluster=True)
     if fed is not None:
         running = min(fed, settings.hadoop.running_maps or fed)
         settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
-    return Cluster(settings)
+    return how._replace(cluster=Cluster(settings))
 
 
 def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
@@ -263,36 +271,32 @@ def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
     return max(1, len(load_egresses(egress, settings.fetch)))
 
 
-@contextmanager
-def job_run(
-    home: Home,
-    job: Job,
-    how: How,
-    cluster: Cluster | None,
-    env: dict[str, str],
-    show: Callable[[dict[str, int], str], None],
-    ranges: int | None = None,
-) -> Iterator[JobRun]:
+def posts_run(
+    home: Home, job: Job, how: How, show: Show, ranges: int | None = None
+) -> AbstractContextManager[JobRun]:
     """A job that is to be run inside. ranges: of its input, None: posts.ranges."""
     lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
-    with job_files("posts", "jobs/crawl_posts.py", lines) as files:
-        parts = home.users, job, files, show
-        if cluster is None:
-            fed = mappers_fed(home.settings, is_cluster=False)
-            yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
-        else:
-            yield HadoopRun(*parts, cluster=cluster, table=how.table, detach=how.detach, env=env)
+    return job_run(home, job, how, show, "jobs/crawl_posts.py", lines)
 
 
 @contextmanager
-def job_files(what: str, script: str, lines: str) -> Iterator[JobFiles]:
-    """The files of a job that runs inside. lines: of its input. The log stays where an error names
+def job_run(
+    home: Home, job: Told, how: How, show: Show, script: str, lines: str
+) -> Iterator[JobRun]:
+    """A job that is to be run inside. lines: of its input. Its log stays where an error names
     it."""
-    with owned_folder(what) as folder:
+    with owned_folder(job.stage) as folder:
         files = JobFiles(resource(script), folder / "ranges.jsonl", log_of(folder))
         files.manifest.write_text(lines, encoding="utf-8")
+        parts = home.users, job, files, show
         try:
-            yield files
+            if how.cluster is None:
+                fed = mappers_fed(home.settings, is_cluster=False)
+                yield LocalRun(*parts, runner=how.runner, mappers=fed, env=how.env)
+            else:
+                yield HadoopRun(
+                    *parts, cluster=how.cluster, table=how.table, detach=how.detach, env=how.env
+                )
         except CrawlerError as error:
             if str(files.log) not in str(error):
                 files.log.unlink(missing_ok=True)

@@ -43,14 +43,14 @@ class Reading:
             total += n
             progress.say(advance.words(total, what))
 
-        return Parted(self._readers, partial(_opened, self._home.settings, read), more)
+        return Parted(self._readers, partial(_read, self._home.settings, read), more)
 
     def stored(self, now: float, *, is_whole: bool) -> "Stored":
         """What the tables hold, counted; is_whole: posts, too, and not only the ledgers."""
         if self._readers is None:
             return _count(now, is_whole, self._home, ALL)
         count = partial(_count, now, is_whole)
-        parts = self._readers.each(partial(_result, self._home.settings, count))
+        parts = self._readers.each(partial(_read, self._home.settings, count))
         whole = next(parts)
         for one in parts:
             whole.merge(one)
@@ -92,20 +92,14 @@ def counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterato
 # -- in the other processes
 
 
-@contextmanager
-def _opened(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> Iterator[T]:
-    yield read(_home(settings), part)
+def _read(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> T:
+    return read(_home(settings), part)
 
 
 @cache
 def _home(settings: Settings) -> Home:
     """Opened once in each process, for all its ranges, and gone with it."""
     return Home(settings, makes=())
-
-
-def _result(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> T:
-    with _opened(settings, read, part) as result:
-        return result
 
 
 def _count(now: float, is_whole: bool, home: Home, part: Range) -> "Stored":

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -38,10 +38,9 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, Id, State, User
+from weibo_crawler.records import Edge, Id, State
 from weibo_crawler.sites import Site
-from weibo_crawler.store import NOT_SHOWN, Entry, Landed, TopicPage, WorkerRow, notes
-from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store import Entry, Landed, TopicPage, WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
@@ -110,8 +109,6 @@ class HarvestRun:
         self._unheard: Counter[Id] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
         self._refused: Counter[Id] = Counter()  # visits of an entry that were refused
-        self._noted: set[Edge] = set()
-        self._has_other = False
         self._drought = Drought(settings.dry_price)
         self._nameless: set[Id] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -200,44 +197,16 @@ class HarvestRun:
                 await call(walls.put, books, told)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
-        call, frontier = self._committer.call, self._frontier
-
-        async def name_seed(uid: Id, user: User) -> None:
-            await call(
-                frontier.name_seed, self._owner, uid, user.screen_name, user.fans, time.time()
-            )
-
-        async def name_kept(uid: Id, screen_name: str) -> None:
-            await call(frontier.name_kept, uid, screen_name, time.time())
-
         async def keep_drifted(fetched: Fetched) -> None:
             page = fetched.page
             if page is not None:
-                await call(
+                await self._committer.call(
                     self._books.keep_drifted,
                     *(self._run_id, page.url, fetched.reading.why, page.body, page.fetched_at),
                 )
 
-        async def note_walled(edge: Edge) -> None:
-            if edge not in self._noted:
-                await call(frontier.note_walled, edge, time.time())
-                self._noted.add(edge)
-
-        async def note_shown(uid: Id) -> None:
-            if self._reopening.is_news(uid):
-                await call(self._reopening.shown)
-
-        async def note_other() -> None:
-            if not self._has_other:
-                await call(frontier.call_depths_bounds, NOT_SHOWN)
-                self._has_other = True
-
-        async def keep(uid: Id, pages: Sequence[KeptPage]) -> None:
-            await call(frontier.keep_pages, uid, pages)
-            self._counters.add("pages.kept", len(pages))
-
         async def commit_topic(page: TopicPage) -> Landed:
-            return await call(self._commit_topic, page)
+            return await self._committer.call(self._commit_topic, page)
 
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
@@ -258,13 +227,11 @@ class HarvestRun:
             source=source,
             walls=self._walls,
             counters=self._counters,
-            commit=self._committer.commit,
-            name_seed=name_seed,
-            name_kept=name_kept,
-            note_walled=note_walled,
-            note_shown=note_shown,
-            note_other=note_other,
-            keep=keep,
+            committer=self._committer,
+            frontier=self._frontier,
+            owner=self._owner,
+            reopening=self._reopening,
+            noted=set(),
             may_go_on=may_go_on,
         )
 

@@ -7,14 +7,16 @@ restart asks for them again.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 from weibo_crawler.errors import Interrupted, SiteSaysNo
 from weibo_crawler.evidence import Place
 from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.asking import KINDS
+from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.edges import EdgeReader, Shown
+from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.sightings import Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
@@ -31,26 +33,24 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, User, Verdict
-from weibo_crawler.store import WALLED, Entry, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Landing, PageCommit, Progress
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
 
 class Walker(NamedTuple):
-    """What walking an entry needs; what is awaited returns when it is stored. note_shown: is told
-    whose page was shown before it is committed, note_other that somebody was found by an edge
-    that is read where lists are walled only."""
+    """What walking an entry needs. owner: whose leases these are. noted: what the frontier was
+    told once and for all of this run's entries."""
 
     source: Source
     walls: Walls
     counters: Counters
-    commit: Callable[[PageCommit], Awaitable[Landed]]
-    name_seed: Callable[[Id, User], Awaitable[None]]
-    name_kept: Callable[[Id, str], Awaitable[None]]
-    note_walled: Callable[[Edge], Awaitable[None]]
-    note_shown: Callable[[Id], Awaitable[None]]
-    note_other: Callable[[], Awaitable[None]]
-    keep: Callable[[Id, Sequence[KeptPage]], Awaitable[None]]
+    committer: Committer
+    frontier: Frontier
+    owner: str
+    reopening: Reopening
+    noted: set[str]
     may_go_on: Callable[[], bool]
 
     async def walk(self, entry: Entry) -> bool:
@@ -68,6 +68,11 @@ class Walker(NamedTuple):
         except (EntryTrouble, HandBack, Interrupted):
             await visit.keep()
             raise
+
+    async def keep(self, uid: Id, pages: Sequence[KeptPage]) -> None:
+        """Keep pages that were read for one that is not stored."""
+        await self.committer.call(self.frontier.keep_pages, uid, pages)
+        self.counters.add("pages.kept", len(pages))
 
     async def _walk(self, visit: "_Visit", entry: Entry) -> bool:
         edges = self.source.settings.edges
@@ -107,8 +112,9 @@ class Walker(NamedTuple):
             await asker.raise_gone(entry, Edge.SEED)
         if not isinstance(reading.record, User):
             raise Silent(f"the profile: {reading.verdict} {reading.why}".strip())
-        await self.name_seed(entry.uid, reading.record)
         name, fans = reading.record.screen_name, reading.record.fans
+        named = self.owner, entry.uid, name, fans, time.time()
+        await self.committer.call(self.frontier.name_seed, *named)
         if name is None and fans is not None:
             self.source.nameless.add(entry.uid)
         return entry._replace(screen_name=name, fans=fans)
@@ -226,7 +232,8 @@ class _Visit:
             raise
         if shown.is_proof:
             walls.passed(edge, nth + self._reader.behind, now)
-        await self._env.note_shown(self._entry.uid)
+        if self._env.reopening.is_news(self._entry.uid):
+            await self._env.committer.call(self._env.reopening.shown)
         return shown
 
     def _is_left_over(self, edge: Edge, progress: Progress) -> bool:
@@ -258,27 +265,32 @@ class _Visit:
     ) -> None:
         """The list ends here for now. sure: guests are refused this list alone, which is a fact
         about it; else it is none about the user (law 4), and a later run asks again."""
-        await self._env.note_walled(edge)
+        if edge not in self._env.noted:
+            await self._env.committer.call(self._env.frontier.note_walled, edge, time.time())
+            self._env.noted.add(edge)
         mark = Shown((), progress, WALLED, time.time(), sure=sure)
         await self._store(self._commit_of(edge, progress, mark, is_last))
         self._env.counters.add(f"edge.{edge}.walled")
 
     async def _store(self, page: PageCommit) -> None:
         """Errors: EntryLost, UsersFull."""
-        if page.found and page.edge not in self._env.source.settings.edges:
-            await self._env.note_other()
-        landed = await self._env.commit(page)
+        env = self._env
+        if page.found and page.edge not in env.source.settings.edges and NOT_SHOWN not in env.noted:
+            await env.committer.call(env.frontier.call_depths_bounds, NOT_SHOWN)
+            env.noted.add(NOT_SHOWN)
+        landed = await env.committer.commit(page)
         if landed.landing is Landing.LOST:
             raise EntryLost
-        self._env.counters.add("pages.kept", len(page.kept))
-        self._env.counters.add("users.unread", page.illegible)
-        self._env.source.note_kept(page.edge, page.found, landed)
+        env.counters.add("pages.kept", len(page.kept))
+        env.counters.add("users.unread", page.illegible)
+        env.source.note_kept(page.edge, page.found, landed)
         self._is_done = self._is_done or page.last
 
     async def _name_kept(self, shown: Shown) -> None:
         """Whom a profile or an odd item left without a name, a list may name."""
-        nameless = self._env.source.nameless
+        env, nameless = self._env, self._env.source.nameless
         for user in shown.users:
             if user.uid in nameless and user.screen_name is not None:
-                await self._env.name_kept(user.uid, user.screen_name)
+                named = user.uid, user.screen_name, time.time()
+                await env.committer.call(env.frontier.name_kept, *named)
                 nameless.discard(user.uid)

@@ -16,7 +16,7 @@ from weibo_crawler.planning.outset import Known, Outset
 from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held
 from weibo_crawler.planning.walk import Walk
-from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, due_of, is_due, visit_sort
+from weibo_crawler.posts.due import Due, Job, is_due, users_in, visit_sort
 from weibo_crawler.records import OPTIONAL, Kind, State
 from weibo_crawler.samples import of_kinds
 from weibo_crawler.sites import Site
@@ -109,8 +109,6 @@ def read_visits(
     now: float,
 ) -> Visits:
     """All that `plan_visits` needs, for a job that begins now."""
-    rows = tables.userlist.scan(columns=USER_COLUMNS)
-    every = (due_of(int(row.cells["user:id"]), row.cells) for row in rows if "user:id" in row.cells)
     urls = list(users.kept_urls())
     shown = {uid for uid, url in urls if url == site.posts(uid, "").url}
     told = {uid for uid, url in urls if url == site.profile(uid).url}
@@ -122,7 +120,7 @@ def read_visits(
         kept_profiles[visit_sort(user.ledger)] += is_to_come and user.uid in told
         return user.ledger, is_to_come
 
-    held = read_held(map(look, every), now)
+    held = read_held(map(look, users_in(tables)), now)
     return Visits(
         held=held,
         asked=runs.asked,

@@ -12,7 +12,7 @@ from weibo_crawler.records import Id
 from weibo_crawler.store import Cells, Tables
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
-from weibo_crawler.store.rows.keys import parse_user_key
+from weibo_crawler.store.rows.keys import ALL, Range, parse_user_key
 
 _SKEW_S = 60.0  # clocks of machines differ by less
 
@@ -98,7 +98,7 @@ def visit_sort(ledger: Ledger | None) -> str:
     return "first" if ledger is None or ledger.visited_at is None else "again"
 
 
-def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
+def users_in(tables: Tables, part: KeyRange | Range = ALL) -> Iterator[Due]:
     """The imported users of a key range."""
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
         if "user:id" in row.cells:  # a ledger alone is no imported user

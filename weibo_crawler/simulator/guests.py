@@ -33,15 +33,6 @@ class Rules(NamedTuple):
     search_pages: int | None = None
 
 
-class _Life:
-    """What is left of a session: uses, and time until a moment."""
-
-    __slots__ = ("until", "uses")
-
-    def __init__(self, uses: float, until: float) -> None:
-        self.uses, self.until = uses, until
-
-
 GUESTS = {
     "open": Rules(False, None),
     "2020": Rules(True, 200),
@@ -60,7 +51,8 @@ class Guests:
         self._rules = rules
         self._session_requests = session_requests or math.inf
         self._session_s = session_s or math.inf
-        self._sessions: dict[str, _Life] = {}  # the living ones, and those nobody came back with
+        # uses left, and until when: of the living ones, and of those nobody came back with
+        self._sessions: dict[str, tuple[float, float]] = {}
         self._opened = 0
         self._refusals = cycle((lambda _: _REFUSED_432, _sent_away, login_wall))
 
@@ -71,7 +63,7 @@ class Guests:
         self._opened += 1
         sub = f"_2AkMSimulated{self._opened:08d}"
         subp = f"0033WrSXqPxfM72-WsSimulated{self._opened:08d}"
-        self._sessions[sub] = _Life(self._session_requests, now + self._session_s)
+        self._sessions[sub] = self._session_requests, now + self._session_s
         data = {
             "next": "cross_domain",
             "sub": sub,
@@ -111,13 +103,10 @@ class Guests:
 
     def _admits(self, cookies: str, now: float) -> bool:
         session = session_of(cookies)
-        life = self._sessions.get(session)
-        if life is None:
-            return False
-        life.uses -= 1
-        if life.uses <= 0 or now >= life.until:
-            del self._sessions[session]
-        return now < life.until
+        uses, until = self._sessions.pop(session, (0.0, 0.0))
+        if uses > 1 and now < until:
+            self._sessions[session] = uses - 1, until
+        return uses > 0 and now < until
 
 
 def _sent_away(address: str) -> Answer:

@@ -30,13 +30,6 @@ _PARENT_CHECK_S = 0.5
 _STOP_S = 5.0
 
 
-class _Failure(msgspec.Struct, frozen=True):
-    """Why a child did not start: the name of an error of weibo_crawler.errors, and its text."""
-
-    error: str
-    text: str
-
-
 class Running:
     """A simulator in a child process. As a context manager it stops at the end.
 
@@ -155,12 +148,13 @@ def child(options: SimulatorOptions, parent: int) -> int:
     try:
         serve(options, _tell, parent=parent)
     except errors.CrawlerError as error:
-        _tell(_Failure(type(error).__name__, str(error)))
+        # the name of an error of weibo_crawler.errors, and its text
+        _tell({"error": type(error).__name__, "text": str(error)})
         return error.exit_code
     return 0
 
 
-def _tell(message: Address | _Failure) -> None:
+def _tell(message: Address | dict[str, str]) -> None:
     # A parent that is gone already needs no answer; the server ends by itself then.
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), msgspec.json.encode(message) + b"\n")

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -49,11 +49,6 @@ class Served(NamedTuple):
         return self.wire_fault or self.answer.label
 
 
-# A gate turns a visit away with an answer, or lets it pass with None. It is given the number of
-# the page, too.
-Gate = Callable[[Asked, int, Visit], Answer | None]
-
-
 class Weibo:
     """Everything of the site but the network."""
 
@@ -75,7 +70,6 @@ class Weibo:
         )
         rates = parse_faults(options.faults)
         self._faults = FaultPlan(options.seed, rates, options.max_consecutive)
-        self._gates: list[Gate] = [self._doorkeeper]
         self._retry_after = options.retry_after
         self._limits = None
         if rate := parse_rate(options.rate_limit):
@@ -86,15 +80,16 @@ class Weibo:
                 soft=options.soft_share,
                 words=laws.limit_words if laws else (),
             )
-            self._gates.insert(0, self._limiter)
 
     def serve(self, visit: Visit) -> Served:
         """The answer to a visit. Only content is spoilt by faults, never a refusal at a gate."""
         asked = understand(visit.address)
         number = self._pages.number(asked)
-        for gate in self._gates:
-            if refusal := gate(asked, number, visit):
-                return Served(refusal)
+        refusal = self._over_limit(asked, visit) or self.guests.turned_away(
+            asked, number, visit.address, visit.cookies, visit.now
+        )
+        if refusal:
+            return Served(refusal)
         answer = self._pages.answer(visit.address)
         fault = None if asked.kind in _FAULTLESS else self._faults.fault(visit.address)
         if fault is None:
@@ -108,7 +103,7 @@ class Weibo:
         refusal = self._limits and self._limits.refuse(egress, now, is_session=True)
         return self._refused(refusal, VISITOR) if refusal else self.guests.open_session(form, now)
 
-    def _limiter(self, asked: Asked, number: int, visit: Visit) -> Answer | None:
+    def _over_limit(self, asked: Asked, visit: Visit) -> Answer | None:
         if self._limits is None or asked.kind is Kind.VISITOR_PAGE:  # which is of another host
             return None
         is_list = asked.kind in _LISTS
@@ -121,9 +116,6 @@ class Weibo:
         if self._retry_after:
             headers += (("Retry-After", str(math.ceil(refusal.wait_s))),)
         return msgspec.structs.replace(answer, label=refusal.label, headers=headers)
-
-    def _doorkeeper(self, asked: Asked, number: int, visit: Visit) -> Answer | None:
-        return self.guests.turned_away(asked, number, visit.address, visit.cookies, visit.now)
 
 
 def _pages(world: World, options: SimulatorOptions) -> Pages:

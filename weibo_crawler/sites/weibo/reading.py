@@ -52,22 +52,26 @@ def _never_ok(data: object, request: Request, now: float) -> Reading:
     raise Drift("")
 
 
-_LIST = _Shape(msgspec.json.Decoder(wire.UserListAnswer), read_user_list)
-_ECHOES = _Shape(msgspec.json.Decoder(wire.EchoesAnswer), read_echoes)
-_NO_SHAPE = _Shape(msgspec.json.Decoder(wire.NoAnswer), _never_ok)
+def _shape(data: type[msgspec.Struct], parse: Callable[[Any, Request, float], Reading]) -> _Shape:
+    return _Shape(msgspec.json.Decoder(wire.answer_with(data)), parse)
+
+
+_LIST = _shape(wire.UserList, read_user_list)
+_ECHOES = _shape(wire.Echoes, read_echoes)
+_NO_SHAPE = _Shape(msgspec.json.Decoder(wire.Answer), _never_ok)
 _SHAPES = {
-    Kind.PROFILE: _Shape(msgspec.json.Decoder(wire.ProfileAnswer), read_profile),
-    Kind.INFO: _Shape(msgspec.json.Decoder(wire.InfoAnswer), read_info),
+    Kind.PROFILE: _shape(wire.Profile, read_profile),
+    Kind.INFO: _shape(wire.Info, read_info),
     Kind.FANS: _LIST,
     Kind.FOLLOWS: _LIST,
-    Kind.POSTS: _Shape(msgspec.json.Decoder(wire.TimelineAnswer), read_timeline),
-    Kind.EXTEND: _Shape(msgspec.json.Decoder(wire.ExtendAnswer), read_extend),
-    Kind.SHOW: _Shape(msgspec.json.Decoder(wire.ShowAnswer), read_show),
+    Kind.POSTS: _shape(wire.Timeline, read_timeline),
+    Kind.EXTEND: _shape(wire.LongText, read_extend),
+    Kind.SHOW: _shape(wire.Mblog, read_show),
     Kind.DETAIL: _NO_SHAPE,
     Kind.COMMENTS: _ECHOES,
     Kind.REPOSTS: _ECHOES,
     Kind.NAME: _NO_SHAPE,
-    Kind.SEARCH: _Shape(msgspec.json.Decoder(wire.TimelineAnswer), read_search),
+    Kind.SEARCH: _shape(wire.Timeline, read_search),
     Kind.SESSION: _NO_SHAPE,
     Kind.PROXIES: _NO_SHAPE,
 }

@@ -8,7 +8,7 @@ that an odd one costs that field. gc=False: these never form cycles.
 
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 
 
 def is_type(card_type: object, number: int) -> bool:
@@ -23,6 +23,13 @@ class Answer(Struct, gc=False):
     msg: Any = None
     errno: Any = None
     url: Any = None
+    data: Any = None
+
+
+def answer_with(data: type[Struct]) -> type[Struct]:
+    """An answer that wraps these data, if any."""
+    field = ("data", data | None, None)
+    return defstruct(f"{data.__name__}Answer", [field], bases=(Answer,), gc=False)
 
 
 class Face(Struct, gc=False):
@@ -247,37 +254,3 @@ class Rendered(Struct, gc=False):
     """`$render_data[0]` in the HTML of /detail/<mid>."""
 
     status: Mblog | None = None
-
-
-class TimelineAnswer(Answer, gc=False):
-    data: Timeline | None = None
-
-
-class UserListAnswer(Answer, gc=False):
-    data: UserList | None = None
-
-
-class ProfileAnswer(Answer, gc=False):
-    data: Profile | None = None
-
-
-class InfoAnswer(Answer, gc=False):
-    data: Info | None = None
-
-
-class EchoesAnswer(Answer, gc=False):
-    data: Echoes | None = None
-
-
-class ExtendAnswer(Answer, gc=False):
-    data: LongText | None = None
-
-
-class ShowAnswer(Answer, gc=False):
-    data: Mblog | None = None
-
-
-class NoAnswer(Answer, gc=False):
-    """Of what is no JSON when all is well."""
-
-    data: Any = None

@@ -27,7 +27,7 @@ from pymysql.cursors import Cursor
 
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.store.mysql.errors import code, is_lost, is_transient, translated
-from weibo_crawler.store.mysql.schema import SET_UP, migrate, sweep
+from weibo_crawler.store.mysql.schema import SET_UP, Migrations, migrate, sweep
 from weibo_crawler.store.options import TLS, read_options
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Database:
         url: str,
         password: str | None,
         component: str,
-        migrations: Sequence[Sequence[str]],
+        migrations: Migrations,
         *,
         waits: bool = False,
     ) -> None:

@@ -1,16 +1,20 @@
 """The schemas of the components in MariaDB/MySQL."""
 
 from weibo_crawler.store.mysql.schema import ID, OPTIONS
+from weibo_crawler.store.sql.cursor import UNRELEASED
 
 # No AUTO_INCREMENT: seqs are given under the gate (`frontier` says why).
+# What is not known is null. What the site says, or what was said of it, may be as long as a body:
+# one such name would be an error that stops the harvest again and again.
 _USERS = (
+    *UNRELEASED * 5,
     (
         f"""CREATE TABLE userlist (
             seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
             id {ID} NOT NULL,
-            url TEXT NOT NULL,
-            screen_name TEXT NOT NULL,
-            fans BIGINT NOT NULL,
+            url MEDIUMTEXT NOT NULL,
+            screen_name MEDIUMTEXT,
+            fans BIGINT,
             depth INT NOT NULL,
             found_from {ID},
             found_edge VARCHAR(16) NOT NULL,
@@ -20,11 +24,12 @@ _USERS = (
             state VARCHAR(16) NOT NULL DEFAULT 'queued',
             set_aside TINYINT NOT NULL DEFAULT 0,
             attempts INT NOT NULL DEFAULT 0,
-            last_error TEXT,
+            last_error MEDIUMTEXT,
             lease_owner VARCHAR(255),
             lease_until DOUBLE,
             resting_since DOUBLE,
             resting_until DOUBLE,
+            retried TINYINT NOT NULL DEFAULT 0,
             UNIQUE KEY userlist_id (id),
             KEY userlist_frontier (state, set_aside, depth, seq),
             KEY userlist_leases (lease_owner)
@@ -32,11 +37,11 @@ _USERS = (
         f"""CREATE TABLE progress (
             uid {ID} NOT NULL,
             edge VARCHAR(16) NOT NULL,
-            next_page TEXT NOT NULL,
+            next_page MEDIUMTEXT NOT NULL,
             last_ids MEDIUMBLOB NOT NULL,
             listed BIGINT NOT NULL,
             pages BIGINT NOT NULL,
-            ended TEXT,
+            ended MEDIUMTEXT,
             sure TINYINT NOT NULL,
             PRIMARY KEY (uid, edge)
         ) {OPTIONS}""",
@@ -46,7 +51,7 @@ _USERS = (
             stage VARCHAR(64) NOT NULL,
             started_at DOUBLE NOT NULL,
             updated_at DOUBLE NOT NULL,
-            ended TEXT,
+            ended MEDIUMTEXT,
             counters LONGTEXT NOT NULL,
             PRIMARY KEY (run_id, worker)
         ) {OPTIONS}""",
@@ -54,8 +59,8 @@ _USERS = (
             seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
             run_id VARCHAR(255) NOT NULL,
             at DOUBLE NOT NULL,
-            url TEXT NOT NULL,
-            why TEXT NOT NULL,
+            url MEDIUMTEXT NOT NULL,
+            why MEDIUMTEXT NOT NULL,
             body LONGBLOB NOT NULL
         ) {OPTIONS}""",
         f"""CREATE TABLE meta (
@@ -70,29 +75,7 @@ _USERS = (
             forget_key VARCHAR(64)
         ) {OPTIONS}""",
         "INSERT INTO gate VALUES (1, 1, 0, NULL) ON DUPLICATE KEY UPDATE one = one",
-    ),
-    # what the site says, or what was said of it, may be as long as a body: one such name would be
-    # an error that stops the harvest again and again
-    (
-        "ALTER TABLE userlist MODIFY url MEDIUMTEXT NOT NULL, "
-        "MODIFY screen_name MEDIUMTEXT NOT NULL, MODIFY last_error MEDIUMTEXT",
-        "ALTER TABLE progress MODIFY next_page MEDIUMTEXT NOT NULL, MODIFY ended MEDIUMTEXT",
-        "ALTER TABLE workers MODIFY ended MEDIUMTEXT",
-        "ALTER TABLE drifted MODIFY url MEDIUMTEXT NOT NULL, MODIFY why MEDIUMTEXT NOT NULL",
-    ),
-    # what is not known is null. A name of blanks is equal to '', by this collation
-    (
-        "ALTER TABLE userlist MODIFY screen_name MEDIUMTEXT, MODIFY fans BIGINT",
-        "ALTER TABLE userlist ADD COLUMN retried TINYINT NOT NULL DEFAULT 0",
-        "UPDATE userlist SET fans = IF(found_edge = 'seed', NULL, fans), screen_name = NULL, "
-        "changed_at = UNIX_TIMESTAMP() WHERE CHAR_LENGTH(screen_name) = 0",
-        "INSERT INTO meta SELECT 'depths_are_bounds', "
-        "'lists that did not end surely may hold shorter ways' FROM DUAL "
-        "WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL) "
-        "ON DUPLICATE KEY UPDATE name = meta.name",
-    ),
-    # a row a page, its users packed: a row for each takes ten times the room
-    (
+        # a row a page, its users packed: a row for each takes ten times the room
         f"""CREATE TABLE edges (
             owner {ID} NOT NULL,
             edge VARCHAR(16) NOT NULL,
@@ -101,8 +84,6 @@ _USERS = (
             uids MEDIUMBLOB NOT NULL,
             PRIMARY KEY (owner, edge, nth)
         ) {OPTIONS}""",
-    ),
-    (
         f"""CREATE TABLE kept_pages (
             uid {ID} NOT NULL,
             url VARCHAR(512) NOT NULL,
@@ -110,8 +91,6 @@ _USERS = (
             body LONGBLOB NOT NULL,
             PRIMARY KEY (uid, url)
         ) {OPTIONS}""",
-    ),
-    (
         f"""CREATE TABLE topics (
             words VARCHAR(255) NOT NULL PRIMARY KEY,
             next_page MEDIUMTEXT NOT NULL,

@@ -16,20 +16,27 @@ Claims stay outside: they step over locked rows and wait for nobody.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from weibo_crawler.records import Id, IdType
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.components import SCHEMAS
-from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
 from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
-from weibo_crawler.store.sql.cursor import Cursor, marks
+from weibo_crawler.store.sql.cursor import Cursor, marks, rows
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.topics import Among
 from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
+
+
+class Gate(NamedTuple):
+    """What the gate's row says. forget_key: None where nobody was ever forgotten."""
+
+    next_seq: int
+    users: int
+    forget_key: str | None
 
 
 class MysqlUsers(Frontier):
@@ -84,11 +91,13 @@ class MysqlUsers(Frontier):
             after = ids[-1]
 
     def _enter(self, cursor: Cursor) -> Gate:
-        return enter(cursor)
+        """First of all statements."""
+        (row,) = rows(cursor, "SELECT next_seq, users, forget_key FROM gate FOR UPDATE")
+        return Gate._make(row)
 
     def _alone(self, work: Callable[[Cursor], T]) -> T:
         def behind_the_gate(cursor: Cursor) -> T:
-            enter(cursor)
+            self._enter(cursor)
             return work(cursor)
 
         return self._db.transaction(behind_the_gate)

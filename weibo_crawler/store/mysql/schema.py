@@ -13,6 +13,7 @@ from pymysql.err import MySQLError
 from weibo_crawler.errors import NewerSchema, StoreError
 from weibo_crawler.records import IdType
 from weibo_crawler.store.mysql.errors import code
+from weibo_crawler.store.sql.cursor import check_released
 
 IDS_OF_A_TEXT = 100_000  # joined by GROUP_CONCAT, of up to 20 digits and a comma each
 # whatever the server's own settings are. Strict: a value that does not fit is an error, never cut
@@ -21,6 +22,7 @@ SET_UP = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     f"SET SESSION group_concat_max_len = {21 * IDS_OF_A_TEXT}",
 )
+Migrations = Sequence[Sequence[str] | None]
 # stands for the type of a column that holds an id of the site
 ID = "<id>"
 _TYPES = {int: "BIGINT UNSIGNED", str: "VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin"}
@@ -48,18 +50,17 @@ _DONE_BEFORE = frozenset(
 )
 
 
-def of_ids(migrations: Sequence[Sequence[str]], ids: IdType) -> Sequence[Sequence[str]]:
+def of_ids(migrations: Migrations, ids: IdType) -> Migrations:
     """The migrations for a site whose users are called so; texts are equal byte by byte."""
-    return [[each.replace(ID, _TYPES[ids]) for each in step] for step in migrations]
+    return [step and [each.replace(ID, _TYPES[ids]) for each in step] for step in migrations]
 
 
-def migrate(
-    cursor: Cursor, place: str, component: str, migrations: Sequence[Sequence[str]]
-) -> None:
+def migrate(cursor: Cursor, place: str, component: str, migrations: Migrations) -> None:
     """Bring the component to version len(migrations): the statements of migrations[i] lead from
     version i to i + 1.
 
-    NewerSchema where the database is ahead of that; nothing is written then. Each statement that
+    NewerSchema where the database is ahead of that, StoreError where no release has made what it
+    holds; nothing is written then. Each statement that
     changes a table commits by itself, so an upgrade may be cut between two of them; the next one
     begins its version again and passes over what is there already (or gone). Statements that
     change rows must therefore be repeatable.
@@ -76,12 +77,14 @@ def migrate(
                 f"{place}: {component} have schema version {version}, this program knows "
                 f"{len(migrations)}: upgrade weibo-crawler, or name another database"
             )
+        check_released(version, migrations, f"{place}: {component}")
         for statement in _OURS:
             cursor.execute(statement)
-        for number in range(version, len(migrations)):
-            for statement in migrations[number]:
+        for number, step in enumerate(migrations[version:], version + 1):
+            for statement in step or ():
                 _step(cursor, statement)
-            cursor.execute(_SET_VERSION, (component, number + 1))
+            if step is not None:
+                cursor.execute(_SET_VERSION, (component, number))
     finally:
         cursor.execute(f"SELECT RELEASE_LOCK({_LOCK})")
 

@@ -18,8 +18,8 @@ class Gap(msgspec.Struct, frozen=True):
     after_at: str | None = None
 
 
-class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A gap as it is packed: its mids are text, as everywhere outside."""
+class WrittenGap(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A gap as it stands outside: its mids are text there."""
 
     before: str
     after: str | None = None
@@ -27,31 +27,16 @@ class _Packed(msgspec.Struct, frozen=True, omit_defaults=True):
     after_at: str | None = None
 
 
-_decode = msgspec.json.Decoder(list[_Packed]).decode  # raises msgspec.DecodeError, a ValueError
+def written(gap: Gap) -> WrittenGap:
+    after = None if gap.after is None else str(gap.after)
+    return WrittenGap(str(gap.before), after, gap.before_at, gap.after_at)
+
+
+# raises msgspec.DecodeError, a ValueError; not strict: texts are read as numbers
+unpack_gaps = msgspec.json.Decoder(tuple[Gap, ...], strict=False).decode
 
 
 def pack_gaps(gaps: Sequence[Gap]) -> str:
     """The cell `crawl:gaps`: JSON, the newest gap first; "" for none."""
-    packed = [
-        _Packed(
-            str(gap.before),
-            None if gap.after is None else str(gap.after),
-            gap.before_at,
-            gap.after_at,
-        )
-        for gap in sorted(gaps, key=lambda gap: gap.before, reverse=True)
-    ]
-    return msgspec.json.encode(packed).decode() if packed else ""
-
-
-def unpack_gaps(text: str) -> tuple[Gap, ...]:
-    """The gaps of a cell; ValueError where it holds something else."""
-    return tuple(
-        Gap(
-            int(one.before),
-            None if one.after is None else int(one.after),
-            one.before_at,
-            one.after_at,
-        )
-        for one in _decode(text)
-    )
+    newest_first = sorted(gaps, key=lambda gap: gap.before, reverse=True)
+    return msgspec.json.encode([*map(written, newest_first)]).decode() if gaps else ""

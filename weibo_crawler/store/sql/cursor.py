@@ -9,9 +9,12 @@ import struct
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, Protocol, TypeVar
 
+from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Id
 
 T = TypeVar("T")
+
+UNRELEASED = (None,)  # among migrations: a version of a schema that no release has made
 
 
 class Cursor(Protocol):
@@ -55,6 +58,15 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def check_released(version: int, migrations: Sequence[object], what: str) -> None:
+    """StoreError where a component has this version, 0 for none, and no release has made it."""
+    if version and migrations[version - 1] is None:
+        raise StoreError(
+            f"{what} have schema version {version}, which no release of this program has made: "
+            "name another place, and harvest again"
+        )
 
 
 def rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:

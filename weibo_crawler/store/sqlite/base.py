@@ -31,7 +31,7 @@ from weibo_crawler.errors import (
     StoreFull,
     masked,
 )
-from weibo_crawler.store.sql.cursor import Cursor
+from weibo_crawler.store.sql.cursor import Cursor, check_released
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Database:
         self,
         url: str,
         component: str,
-        migrations: Sequence[str],
+        migrations: Sequence[str | None],
         page_bytes: int = _PAGE_BYTES,
         *,
         create: bool = True,
@@ -287,11 +287,12 @@ def schema_version(conn: sqlite3.Connection, component: str) -> int:
 
 
 def migrate(
-    conn: sqlite3.Connection, path: Path, component: str, migrations: Sequence[str]
+    conn: sqlite3.Connection, path: Path, component: str, migrations: Sequence[str | None]
 ) -> bool:
     """Bring the component to version len(migrations); True where there was something to do.
 
-    NewerSchema where the file is ahead of that; nothing is written then.
+    NewerSchema where the file is ahead of that, StoreError where no release has made what it holds;
+    nothing is written then.
     """
     version = schema_version(conn, component)
     if version == len(migrations):
@@ -309,8 +310,9 @@ def migrate(
                 f"{path}: {component} have schema version {version}, this program knows "
                 f"{len(migrations)}: upgrade weibo-crawler, or name another file"
             )
+        check_released(version, migrations, f"{path}: {component}")
         conn.execute(_VERSIONS)
-        for script in migrations[version:]:
+        for script in filter(None, migrations[version:]):
             for statement in _statements(script):
                 conn.execute(statement)
         conn.execute(_SET_VERSION, (component, len(migrations)))

@@ -1,14 +1,18 @@
 """The schemas of the components in the file of the users. Columns of ids have no type: SQLite keeps
-a number a number and a text a text, where INTEGER would read 1e3 as a thousand."""
+a number a number and a text a text, where INTEGER would read 1e3 as a thousand. What is not known
+is null."""
+
+from weibo_crawler.store.sql.cursor import UNRELEASED
 
 _USERS = (
+    *UNRELEASED * 4,
     """
     CREATE TABLE userlist (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         id NOT NULL UNIQUE,
         url TEXT NOT NULL,
-        screen_name TEXT NOT NULL,
-        fans INTEGER NOT NULL,
+        screen_name TEXT,
+        fans INTEGER,
         depth INTEGER NOT NULL,
         found_from,
         found_edge TEXT NOT NULL,
@@ -22,7 +26,8 @@ _USERS = (
         lease_owner TEXT,
         lease_until REAL,
         resting_since REAL,
-        resting_until REAL
+        resting_until REAL,
+        retried INTEGER NOT NULL DEFAULT 0
     );
     CREATE INDEX userlist_frontier ON userlist (state, set_aside, depth, seq);
     CREATE INDEX userlist_leases ON userlist (lease_owner) WHERE lease_owner IS NOT NULL;
@@ -57,54 +62,7 @@ _USERS = (
     );
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE forgotten (hash BLOB PRIMARY KEY) WITHOUT ROWID;
-    """,
-    # What is not known is null. SQLite cannot make a column nullable, so the table is written
-    # again; seqs that were given must not be given to others.
-    """
-    CREATE TABLE users (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id NOT NULL UNIQUE,
-        url TEXT NOT NULL,
-        screen_name TEXT,
-        fans INTEGER,
-        depth INTEGER NOT NULL,
-        found_from,
-        found_edge TEXT NOT NULL,
-        found_at REAL NOT NULL,
-        changed_at REAL NOT NULL,
-        run_id TEXT NOT NULL,
-        state TEXT NOT NULL DEFAULT 'queued',
-        set_aside INTEGER NOT NULL DEFAULT 0,
-        attempts INTEGER NOT NULL DEFAULT 0,
-        last_error TEXT NOT NULL DEFAULT '',
-        lease_owner TEXT,
-        lease_until REAL,
-        resting_since REAL,
-        resting_until REAL,
-        retried INTEGER NOT NULL DEFAULT 0
-    );
-    INSERT INTO users
-        SELECT seq, id, url, NULLIF(screen_name, ''),
-               CASE WHEN screen_name = '' AND found_edge = 'seed' THEN NULL ELSE fans END,
-               depth, found_from, found_edge, found_at,
-               CASE WHEN screen_name = '' THEN CAST(strftime('%s', 'now') AS REAL)
-                    ELSE changed_at END,
-               run_id, state, set_aside, attempts, last_error, lease_owner, lease_until,
-               resting_since, resting_until, 0
-        FROM userlist ORDER BY seq;
-    DELETE FROM sqlite_sequence WHERE name = 'users';
-    INSERT INTO sqlite_sequence SELECT 'users', seq FROM sqlite_sequence WHERE name = 'userlist';
-    DROP TABLE userlist;
-    ALTER TABLE users RENAME TO userlist;
-    CREATE INDEX userlist_frontier ON userlist (state, set_aside, depth, seq);
-    CREATE INDEX userlist_leases ON userlist (lease_owner) WHERE lease_owner IS NOT NULL;
-    INSERT INTO meta
-        SELECT 'depths_are_bounds', 'lists that did not end surely may hold shorter ways'
-        WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL)
-        ON CONFLICT DO NOTHING;
-    """,
-    # a row a page, its users packed: a row for each takes ten times the room
-    """
+    -- a row a page, its users packed: a row for each takes ten times the room
     CREATE TABLE edges (
         owner NOT NULL,
         edge TEXT NOT NULL,
@@ -113,8 +71,6 @@ _USERS = (
         uids BLOB NOT NULL,
         PRIMARY KEY (owner, edge, nth)
     ) WITHOUT ROWID;
-    """,
-    """
     CREATE TABLE kept_pages (
         uid NOT NULL,
         url TEXT NOT NULL,
@@ -122,8 +78,6 @@ _USERS = (
         body BLOB NOT NULL,
         PRIMARY KEY (uid, url)
     );
-    """,
-    """
     CREATE TABLE topics (
         words TEXT PRIMARY KEY,
         cursor TEXT NOT NULL,
