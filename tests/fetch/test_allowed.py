@@ -5,8 +5,8 @@ that ask for page after page, as many as the fetcher says are of use.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from math import inf
 from random import Random
 
@@ -55,16 +55,53 @@ class Bucket:
         return True
 
 
+class Quota:
+    """So many requests in each hour of the clock."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.taken: Counter[int] = Counter()
+
+    def takes(self, now: float) -> bool:
+        hour = int(now // 3600)
+        if self.taken[hour] >= self.most:
+            return False
+        self.taken[hour] += 1
+        return True
+
+
+class Window:
+    """So many requests in any ten minutes."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.times: deque[float] = deque()
+
+    def takes(self, now: float) -> bool:
+        while self.times and self.times[0] <= now - 600.0:
+            self.times.popleft()
+        if len(self.times) >= self.most:
+            return False
+        self.times.append(now)
+        return True
+
+
 class LimitedSite:
     """A transport, the proxies and the site behind them."""
 
     name = "limited"
     until = inf
 
-    def __init__(self, kinds: Mapping[str, int], limit: float, seed: int) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, int],
+        limit: float,
+        seed: int,
+        rule: Callable[[float], Bucket | Quota | Window] = Bucket,
+    ) -> None:
         self.rng = Random(seed)
         self.kinds = {f"10.0.{k}.{n}:80": k for k in kinds for n in range(kinds[k])}
-        self.buckets = {name: Bucket(limit) for name in self.kinds}
+        self.buckets = {name: rule(limit) for name in self.kinds}
         self.sent: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -105,10 +142,16 @@ class Site(ScriptedSite):
 
 
 def crawl(
-    kinds: Mapping[str, int], limit: float, pace: float, seconds: float, seed: int = 1
+    kinds: Mapping[str, int],
+    limit: float,
+    pace: float,
+    seconds: float,
+    seed: int = 1,
+    rule: Callable[[float], Bucket | Quota | Window] = Bucket,
 ) -> tuple[LimitedSite, float, Counters]:
-    """The site after so many seconds, and the share of the allowed that was used."""
-    limited, counters, rng = LimitedSite(kinds, limit, seed), Counters(), Random(seed)
+    """The site after so many seconds, and the share of the allowed that was used, where `limit` is
+    of a second."""
+    limited, counters, rng = LimitedSite(kinds, limit, seed, rule), Counters(), Random(seed)
     site = Site()
     ring = Ring(limited.egresses, Pace(requests_per_second=pace))
     sender = Sender(limited, frozenset({"site.invalid"}), counters)
@@ -167,6 +210,21 @@ def test_the_allowed_is_used(
     assert used >= least
     assert bad <= 0.03 * sent
     assert counters["request.hedged"] <= 0.02 * sent
+
+
+@pytest.mark.parametrize(
+    ("rule", "n", "limit", "period_s", "least"),
+    [(Quota, 1, 100, 3600.0, 0.95), (Quota, 1, 600, 3600.0, 0.95), (Window, 3, 60, 600.0, 0.9)],
+)
+def test_a_quota_is_used(
+    rule: Callable[[float], Quota | Window], n: int, limit: int, period_s: float, least: float
+) -> None:
+    """What an address may ask for in an hour, or in ten minutes, is used, however fast it does so:
+    refusals of who comes back from a rest say nothing of the rate, and few requests are refused."""
+    seconds = 8 * 3600.0
+    limited, _, _ = crawl({"good": n}, limit, 1 / 3, seconds, rule=rule)
+    assert limited.answered.total() >= least * n * limit * seconds / period_s
+    assert limited.refused.total() <= 80 * n
 
 
 @pytest.mark.parametrize(("limit", "least"), [(100.0, 0.90), (150.0, 0.90), (400.0, 0.85)])

@@ -24,6 +24,20 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "a refusal after a rest is taken for news of the rate",
+        "fetch/pool/ring.py",
+        "is_news=not is_ban and not slot.rests)",
+        "is_news=not is_ban)",
+        f"{FETCH}/test_allowed.py -k quota",
+    ),
+    Change(
+        "what a site allows in an hour is asked for in bursts",
+        "fetch/pool/slot.py",
+        "if per_s > self.rate > 0:",
+        "if False:",
+        f"{FETCH}/test_allowed.py -k quota",
+    ),
+    Change(
         "a job is submitted whose mappers have no ticket",
         "posts/cluster.py",
         "if address.auth and address.keytab is None:",

@@ -24,6 +24,7 @@ _LEAST_DEADLINE_S = 3.0
 _MOST_DOUBLINGS = 6
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
+_LONG = 3  # refusals in a row: what is allowed is a number in some time, such as an hour
 _OF_LATE_S = 1.0  # what was answered within that is the rate of an egress without one
 _HASTY = 3  # refusals in a row: one alone may be any answer's fault
 
@@ -50,6 +51,8 @@ class Slot:
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    allowed: how many answers came since `allowed_since`, when it was answered again after the
+    latest refusals; inf: it never was.
     most_per_s: a limit of its own (`Tempo`).
     came: when answers came of late, and refusals: how many came in a row, as long as there is no
     rate.
@@ -76,6 +79,8 @@ class Slot:
     answers: int = 0
     least_s: float = inf  # the quickest of them
     refused_rate: float = inf
+    allowed: int = 0
+    allowed_since: float = inf
     most_per_s: float = inf
     came: deque[float] = field(default_factory=deque)
     refusals: int = 0
@@ -191,14 +196,26 @@ class Slot:
         while self.came and self.came[0] <= now - _OF_LATE_S:
             self.came.popleft()
 
-    def fall(self, factor: float, floor: float, *, is_ban: bool) -> None:
-        """Slower after a refusal. A ban does not tell which rate is too high; nor does it matter
-        at the floor, where it would take hours to rise carefully."""
+    def fall(self, factor: float, floor: float, *, is_news: bool) -> None:
+        """Slower after a refusal. is_news: it tells that the rate is too high. A ban does not, nor
+        does what comes after a rest, at which nobody went at that rate; nor does it matter at the
+        floor, where it would take hours to rise carefully."""
         refused, self.rate = self.rate, max(self.rate * factor, floor)
         if self.rate == floor:
             self.refused_rate = inf
-        elif not is_ban:
+        elif is_news:
             self.refused_rate = refused
+
+    def note_allowed(self, now: float) -> None:
+        """An answer came. Where it ends many refusals in a row, go on at the rate of all answers
+        between those before and now, if that is more: so many the site allows in such a time."""
+        if self.rests >= _LONG and now > self.allowed_since:
+            per_s = self.allowed / (now - self.allowed_since)
+            if per_s > self.rate > 0:
+                self.rate = self.refused_rate = per_s
+        if self.rests or self.allowed_since == inf:
+            self.allowed, self.allowed_since = 0, now
+        self.allowed += 1
 
     def start(self, now: float) -> None:
         """A request is sent now."""
