@@ -38,6 +38,20 @@ CHANGES = [
         f"{FETCH}/test_allowed.py -k quota",
     ),
     Change(
+        "comments that are older than their post are stored under it",
+        "sites/weibo/echo.py",
+        "return own if is_older else 0",
+        "return 0",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "an id that holds no time makes a comment older than its post",
+        "sites/weibo/echo.py",
+        " and words.holds(second_of(own), _SLACK_S)",
+        "",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
         "a job is submitted whose mappers have no ticket",
         "posts/cluster.py",
         "if address.auth and address.keytab is None:",
