@@ -66,6 +66,13 @@ CHANGES = [
         "tests/media/test_saving.py",
     ),
     Change(
+        "why nobody was reached stays untold",
+        "posts/crawl.py",
+        "self._failed_by.update([outcome.why] if outcome.why else [])",
+        "pass",
+        "tests/cli/test_commands.py -k site_that_is_not_there",
+    ),
+    Change(
         "a job is submitted whose mappers have no ticket",
         "posts/cluster.py",
         "if address.auth and address.keytab is None:",
