@@ -15,7 +15,7 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import ScriptedSite, ask
 from weibo_crawler.config import Pace
-from weibo_crawler.errors import ConnectFailed, EgressFailed
+from weibo_crawler.errors import ConnectFailed, EgressFailed, TimedOut
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
@@ -148,17 +148,18 @@ def crawl(
     seconds: float,
     seed: int = 1,
     rule: Callable[[float], Bucket | Quota | Window] = Bucket,
+    site: type[LimitedSite] = LimitedSite,
 ) -> tuple[LimitedSite, float, Counters]:
     """The site after so many seconds, and the share of the allowed that was used, where `limit` is
     of a second."""
-    limited, counters, rng = LimitedSite(kinds, limit, seed, rule), Counters(), Random(seed)
-    site = Site()
+    limited, counters, rng = site(kinds, limit, seed, rule), Counters(), Random(seed)
+    reader = Site()
     ring = Ring(limited.egresses, Pace(requests_per_second=pace))
     sender = Sender(limited, frozenset({"site.invalid"}), counters)
-    visitor = Visitor(site, counters, rng)
+    visitor = Visitor(reader, counters, rng)
     pool = Pool(ring, visitor, sender, Outage(), concurrency=1024, least=32, rng=rng)
     breaker = Breaker(1.0, 10**9, drift_share=1.0)
-    fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=5, rng=rng)
+    fetcher = Fetcher(reader, pool, sender, breaker, counters, attempts=5, rng=rng)
 
     async def walk(uid: int) -> None:
         while True:
@@ -225,6 +226,35 @@ def test_a_quota_is_used(
     limited, _, _ = crawl({"good": n}, limit, 1 / 3, seconds, rule=rule)
     assert limited.answered.total() >= least * n * limit * seconds / period_s
     assert limited.refused.total() <= 80 * n
+
+
+class QueueingSite(LimitedSite):
+    """Answers every address one request after the other, and gives up none of them; the client
+    gives up after 25 s."""
+
+    async def _answer(self, kind: str, name: str) -> bytes:
+        now, rate = asyncio.get_running_loop().time(), self.buckets[name].rate
+        bucket = self.buckets[name]
+        bucket.at = max(bucket.at, now) + 1.0 / rate
+        if bucket.at - now > 25.0:
+            await asyncio.sleep(25.0)
+            self.refused[name] += 1
+            raise TimedOut("no whole answer")
+        await asyncio.sleep(bucket.at - now)
+        self.answered[name] += 1
+        return b"page"
+
+
+@pytest.mark.parametrize(("n", "limit", "pace"), [(1, 1.0, 3.0), (5, 1.0, 2.0), (1, 0.2, 1 / 3)])
+def test_a_site_that_answers_later_and_later_is_asked_less(
+    n: int, limit: float, pace: float
+) -> None:
+    """It refuses nobody, and lets who is too fast wait. Were as much asked of it as ever, no answer
+    would come in time, and the run would end."""
+    seconds = 1800.0
+    limited, used, _ = crawl({"good": n}, limit, pace, seconds, site=QueueingSite)
+    assert used >= 0.5
+    assert limited.refused.total() == 0
 
 
 @pytest.mark.parametrize(("limit", "least"), [(100.0, 0.90), (150.0, 0.90), (400.0, 0.85)])

@@ -73,6 +73,13 @@ CHANGES = [
         "tests/cli/test_commands.py -k site_that_is_not_there",
     ),
     Change(
+        "a site that answers late is asked as much as ever",
+        "fetch/pool/slot.py",
+        "if self.rate and self.latest_s > max(_SLOW_S, _SLOWED * self.least_s):",
+        "if False:",
+        f"{FETCH}/test_allowed.py -k later_and_later",
+    ),
+    Change(
         "a job is submitted whose mappers have no ticket",
         "posts/cluster.py",
         "if address.auth and address.keytab is None:",

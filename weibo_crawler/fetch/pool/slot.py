@@ -22,6 +22,9 @@ _LATE, _LEAST_LATE_S = 2.0, 0.5  # times what is usual elsewhere
 _DEADLINE = 4.0  # times what is usual
 _LEAST_DEADLINE_S = 3.0
 _MOST_DOUBLINGS = 6
+_SLOW_S, _SLOWED = 3.0, 2.0  # an answer that took longer, and so many times the least, was late
+_FEW = 3.0  # requests under way where answers are late
+_MOST_HALVINGS = 3  # of the pace, where some are late and others do not come at all
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
 _LONG = 3  # refusals in a row: what is allowed is a number in some time, such as an hour
@@ -78,6 +81,7 @@ class Slot:
     deaths: int = 0  # in a row
     answers: int = 0
     least_s: float = inf  # the quickest of them
+    latest_s: float = 0.0  # how long the latest one took
     refused_rate: float = inf
     allowed: int = 0
     allowed_since: float = inf
@@ -105,8 +109,12 @@ class Slot:
 
     @property
     def pace(self) -> float:
-        """Requests a second; 0.0: any."""
+        """Requests a second; 0.0: any. Where the latest answer was late, so many that only a few
+        are under way (Little's law): some sites let who is too fast wait in place of a refusal."""
         rate = min(self.rate or inf, self.most_per_s)
+        if self.rate and self.latest_s > max(_SLOW_S, _SLOWED * self.least_s):
+            stalls = min(self.stalls, _MOST_HALVINGS)
+            rate = min(rate, _FEW / self.latest_s / 2**stalls)
         return rate if rate < inf else 0.0
 
     @property
@@ -225,6 +233,7 @@ class Slot:
         """The site has answered the request that took so long: it was there by now, less the
         shortest time that an exchange takes."""
         self.stalls = 0
+        self.latest_s = elapsed_s
         self.least_s = min(self.least_s, elapsed_s)
         if not self.rate:
             self.refusals = 0
