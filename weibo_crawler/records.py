@@ -620,7 +620,8 @@ class Outcome(msgspec.Struct, frozen=True):
     user; unreached: no answer of the site came, the user is left as it was.
     is_evidence: whether a failure says something about the site: a retry of what failed before does
     not, nor does a doubt. is_silent: nothing was concluded, as the site showed nothing to anybody;
-    is_bare: as a first visit was shown none of the posts that the profile announces.
+    is_bare: as a first visit was shown none of the posts that the profile announces. why: of what
+    failed, or was not reached.
     """
 
     uid: Id
@@ -638,3 +639,4 @@ class Outcome(msgspec.Struct, frozen=True):
     is_evidence: bool = True
     is_silent: bool = False
     is_bare: bool = False
+    why: str = ""

@@ -617,18 +617,19 @@ def test_a_full_disk_is_said(crawl: Crawl) -> None:
 
 
 def test_a_site_that_is_not_there_is_said(crawl: Crawl) -> None:
-    """Exit code 4; the seed is not lost."""
+    """Exit code 4, and why no answer came; the seed is not lost."""
     with socket.socket() as taken:  # nobody else listens there, and it does not either
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         crawl.run("seed", "1234567890")
         done = crawl.run("harvest", code=4, WEIBO_SITE__BASE_URL=address)
         crawl.run("import")
-        crawl.run("posts", code=4, WEIBO_SITE__BASE_URL=address)
+        posts = crawl.run("posts", code=4, WEIBO_SITE__BASE_URL=address)
+    assert "no answer came (1 x no connection" in posts.stderr
     assert "1 of 1" in done.stderr or "does not answer" in done.stderr
     assert len(crawl.scan("users")) == 1
     assert "posts    not at work" in (said := crawl.run("status").stdout)
-    assert "the site did not answer at all" in said
+    assert "the site did not answer at all (1 x no connection" in said
 
 
 def test_a_port_in_use_is_said(crawl: Crawl) -> None:

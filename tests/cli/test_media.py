@@ -596,6 +596,32 @@ def test_a_proxy_that_breaks_files_is_not_asked_for_long(world: tuple[Crawl, Hos
     assert_whole(crawl)
 
 
+@pytest.mark.parametrize("has_length", [True, False])
+def test_a_proxy_that_cuts_files_and_does_not_say_so(
+    world: tuple[Crawl, Host], has_length: bool
+) -> None:
+    """Their forms tell that they end early; another one brings them whole. A file that lacks its
+    end wherever it comes from is as it should be."""
+    crawl, host = world
+    urls = [f"{host.url}/large/p{n}.jpg" for n in range(30)]
+    store(crawl.folder, *(Named(6, n, (url,)) for n, url in enumerate(urls)))
+    with hosting("127.0.0.2") as good, hosting("127.0.0.3") as cutting:
+        for n, url in enumerate(urls):
+            body = jpeg(n) if n else jpeg(n)[:-2]
+            head = {"Content-Length": "200"} if has_length else {}
+            head["Content-Type"] = "image/jpeg"
+            good.odd[url] = partial(good.send, body=body, content_type="image/jpeg")
+            cutting.odd[url] = partial(cutting.say, status=200, headers=head, body=body[:200])
+        lines = [f"http://{each.url[7:]}" for each in (good, cutting)]
+        (crawl.folder / "proxies.txt").write_text("\n".join(lines))
+        done = crawl.json(
+            "media", WEIBO_EGRESS__PROXIES_FILE="proxies.txt", WEIBO_FETCH__ATTEMPTS="9"
+        )
+        assert done["held"] == 30
+        assert len(cutting.asked) < 30
+    assert sorted(len(body) for body in files(crawl).values()) == [298, *[300] * 29]
+
+
 def test_no_store_no_folder(world: tuple[Crawl, Host]) -> None:
     crawl, _ = world
     crawl.run("media", code=5, WEIBO_STORE__USERS="sqlite:///none.db")

@@ -7,7 +7,7 @@ import pytest
 from weibo_crawler import config
 from weibo_crawler.cli.posts_closing import left_early, nobody_read
 from weibo_crawler.home import Home
-from weibo_crawler.posts.workers import FIRST_FAILED
+from weibo_crawler.posts.workers import FAILED_BY, FIRST_FAILED, why_failed
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, ledger_cells
 from weibo_crawler.store.rows.keys import user_key
@@ -44,3 +44,10 @@ def test_a_run_that_was_left_half_way_is_not_done(unreached: int, says_no: bool)
     """Nobody is marked by that, and exit code 0 would say that everybody was visited."""
     counters = {"users.input": 50, "users.existing": 10, "users.unreached": unreached}
     assert bool(left_early(counters, 0.2)) is says_no
+
+
+def test_why_visits_failed_is_said() -> None:
+    """The three most frequent reasons, of all mappers together."""
+    failed = {f"{FAILED_BY}{why}": n for n, why in enumerate(["a", "b", "c: 1.5", "d"], 1)}
+    assert why_failed({**FAILED, **failed}) == " (4 x d, 3 x c: 1.5, 2 x b)"
+    assert why_failed(FAILED) == ""

@@ -50,3 +50,9 @@ def test_slips(tmp_path: Path) -> None:
     assert "--since" in crawl.run("posts", "--since", "gestern", code=2).stderr
     assert "--plan" in crawl.run("posts", "--since", DATE, "--plan", code=2).stderr
     assert not (tmp_path / "tables.db").exists()
+
+
+def test_a_date_to_come_is_a_slip(tmp_path: Path) -> None:
+    """Later visits keep to the date, and would ask for no older post."""
+    said = Crawl(tmp_path).run("posts", "--since", "2999-01-31", code=2).stderr
+    assert "--since: 2999-01-31 is still to come" in said

@@ -5,8 +5,8 @@ that ask for page after page, as many as the fetcher says are of use.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from math import inf
 from random import Random
 
@@ -15,7 +15,7 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import ScriptedSite, ask
 from weibo_crawler.config import Pace
-from weibo_crawler.errors import ConnectFailed, EgressFailed
+from weibo_crawler.errors import ConnectFailed, EgressFailed, TimedOut
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
@@ -55,16 +55,53 @@ class Bucket:
         return True
 
 
+class Quota:
+    """So many requests in each hour of the clock."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.taken: Counter[int] = Counter()
+
+    def takes(self, now: float) -> bool:
+        hour = int(now // 3600)
+        if self.taken[hour] >= self.most:
+            return False
+        self.taken[hour] += 1
+        return True
+
+
+class Window:
+    """So many requests in any ten minutes."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.times: deque[float] = deque()
+
+    def takes(self, now: float) -> bool:
+        while self.times and self.times[0] <= now - 600.0:
+            self.times.popleft()
+        if len(self.times) >= self.most:
+            return False
+        self.times.append(now)
+        return True
+
+
 class LimitedSite:
     """A transport, the proxies and the site behind them."""
 
     name = "limited"
     until = inf
 
-    def __init__(self, kinds: Mapping[str, int], limit: float, seed: int) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, int],
+        limit: float,
+        seed: int,
+        rule: Callable[[float], Bucket | Quota | Window] = Bucket,
+    ) -> None:
         self.rng = Random(seed)
         self.kinds = {f"10.0.{k}.{n}:80": k for k in kinds for n in range(kinds[k])}
-        self.buckets = {name: Bucket(limit) for name in self.kinds}
+        self.buckets = {name: rule(limit) for name in self.kinds}
         self.sent: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -105,17 +142,24 @@ class Site(ScriptedSite):
 
 
 def crawl(
-    kinds: Mapping[str, int], limit: float, pace: float, seconds: float, seed: int = 1
+    kinds: Mapping[str, int],
+    limit: float,
+    pace: float,
+    seconds: float,
+    seed: int = 1,
+    rule: Callable[[float], Bucket | Quota | Window] = Bucket,
+    site: type[LimitedSite] = LimitedSite,
 ) -> tuple[LimitedSite, float, Counters]:
-    """The site after so many seconds, and the share of the allowed that was used."""
-    limited, counters, rng = LimitedSite(kinds, limit, seed), Counters(), Random(seed)
-    site = Site()
+    """The site after so many seconds, and the share of the allowed that was used, where `limit` is
+    of a second."""
+    limited, counters, rng = site(kinds, limit, seed, rule), Counters(), Random(seed)
+    reader = Site()
     ring = Ring(limited.egresses, Pace(requests_per_second=pace))
     sender = Sender(limited, frozenset({"site.invalid"}), counters)
-    visitor = Visitor(site, counters, rng)
+    visitor = Visitor(reader, counters, rng)
     pool = Pool(ring, visitor, sender, Outage(), concurrency=1024, least=32, rng=rng)
     breaker = Breaker(1.0, 10**9, drift_share=1.0)
-    fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=5, rng=rng)
+    fetcher = Fetcher(reader, pool, sender, breaker, counters, attempts=5, rng=rng)
 
     async def walk(uid: int) -> None:
         while True:
@@ -167,6 +211,50 @@ def test_the_allowed_is_used(
     assert used >= least
     assert bad <= 0.03 * sent
     assert counters["request.hedged"] <= 0.02 * sent
+
+
+@pytest.mark.parametrize(
+    ("rule", "n", "limit", "period_s", "least"),
+    [(Quota, 1, 100, 3600.0, 0.95), (Quota, 1, 600, 3600.0, 0.95), (Window, 3, 60, 600.0, 0.9)],
+)
+def test_a_quota_is_used(
+    rule: Callable[[float], Quota | Window], n: int, limit: int, period_s: float, least: float
+) -> None:
+    """What an address may ask for in an hour, or in ten minutes, is used, however fast it does so:
+    refusals of who comes back from a rest say nothing of the rate, and few requests are refused."""
+    seconds = 8 * 3600.0
+    limited, _, _ = crawl({"good": n}, limit, 1 / 3, seconds, rule=rule)
+    assert limited.answered.total() >= least * n * limit * seconds / period_s
+    assert limited.refused.total() <= 80 * n
+
+
+class QueueingSite(LimitedSite):
+    """Answers every address one request after the other, and gives up none of them; the client
+    gives up after 25 s."""
+
+    async def _answer(self, kind: str, name: str) -> bytes:
+        now, rate = asyncio.get_running_loop().time(), self.buckets[name].rate
+        bucket = self.buckets[name]
+        bucket.at = max(bucket.at, now) + 1.0 / rate
+        if bucket.at - now > 25.0:
+            await asyncio.sleep(25.0)
+            self.refused[name] += 1
+            raise TimedOut("no whole answer")
+        await asyncio.sleep(bucket.at - now)
+        self.answered[name] += 1
+        return b"page"
+
+
+@pytest.mark.parametrize(("n", "limit", "pace"), [(1, 1.0, 3.0), (5, 1.0, 2.0), (1, 0.2, 1 / 3)])
+def test_a_site_that_answers_later_and_later_is_asked_less(
+    n: int, limit: float, pace: float
+) -> None:
+    """It refuses nobody, and lets who is too fast wait. Were as much asked of it as ever, no answer
+    would come in time, and the run would end."""
+    seconds = 1800.0
+    limited, used, _ = crawl({"good": n}, limit, pace, seconds, site=QueueingSite)
+    assert used >= 0.5
+    assert limited.refused.total() == 0
 
 
 @pytest.mark.parametrize(("limit", "least"), [(100.0, 0.90), (150.0, 0.90), (400.0, 0.85)])

@@ -293,7 +293,7 @@ def test_rate_falls_by_shares_and_rises_by_steps() -> None:
 
 def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
     """Once answers came at 5 % above it the rate rises by whole steps again; a ban tells nothing of
-    the rate, nor is a refusal at the floor remembered."""
+    the rate, nor does what comes after a rest, nor is a refusal at the floor remembered."""
     ring = Ring([DIRECT], Pace(requests_per_second=1.0, fall_factor=0.5))
     now, rates = 0.0, []
 
@@ -308,10 +308,12 @@ def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
         return standings(ring)[0].rate
 
     refuse()
+    assert answer() == 17 / 32
+    refuse()
     refuse()
     rates = [answer() for _ in range(150)]
-    assert rates[:8] == pytest.approx([0.25 + n / 32 for n in range(1, 8)] + [0.475])
-    assert rates[8] == pytest.approx(0.475 * 1.001)
+    assert rates[0] == pytest.approx(17 / 128 + 1 / 32)
+    assert rates[11:13] == pytest.approx([0.95 * 17 / 32, 0.95 * 17 / 32 * 1.001])
     assert rates[-1] == 1.0
     refuse(is_ban=True)
     assert [answer() for _ in range(3)] == pytest.approx([0.5 + n / 32 for n in range(1, 4)])

@@ -19,11 +19,12 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 
 def jpeg(n: int, size: int = 300) -> bytes:
     """The nth picture."""
-    return b"\xff\xd8\xff\xe0" + f"{n:08d}".encode() + bytes(size - 12)
+    return b"\xff\xd8\xff\xe0" + f"{n:08d}".encode() + bytes(size - 14) + b"\xff\xd9"
 
 
 def mp4(size: int = 3000) -> bytes:
-    return b"\x00\x00\x00\x18ftypisom" + bytes(i % 251 for i in range(997)) * (size // 997 + 1)
+    body = bytes(i % 251 for i in range(997)) * (size // 997 + 1)
+    return b"\x00\x00\x00\x0cftypisom" + (len(body) + 8).to_bytes(4) + b"mdat" + body
 
 
 class Asked(NamedTuple):

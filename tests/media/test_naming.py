@@ -1,8 +1,10 @@
 """What files are called, and what they are."""
 
 import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from weibo_crawler.media.naming import (
     PICTURE,
     VIDEO,
     ending_of,
+    ends_early,
     file_name,
     folder_name,
     part_name,
@@ -68,3 +71,38 @@ def test_first_bytes_and_type_tell_what_a_file_is() -> None:
     assert {each: ending_of(each[0], "", each[1]) for each in known} == known
     assert ending_of(PICTURE, "text/html; charset=utf-8", b"\xff\xd8\xff\xe0") is None
     assert ending_of(PICTURE, "application/octet-stream", b"\xff\xd8\xff\xe0") == "jpg"
+
+
+def _read(body: bytes) -> Callable[[int, int], bytes]:
+    return lambda at, most: body[at : at + most]
+
+
+@given(st.sampled_from(["jpg", "png", "gif", "webp", "mp4", "mov", "heic", "flv"]), st.binary())
+def test_any_bytes_end_early_or_not(ending: str, body: bytes) -> None:
+    assert ends_early(ending, _read(body), len(body)) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "whole"),
+    [
+        ("jpg", b"\xff\xd8" + bytes(500) + b"\xff\xd9"),
+        ("jpg", b"\xff\xd8" + bytes(500) + b"\xff\xd9" + bytes(40)),
+        ("png", b"\x89PNG\r\n\x1a\n" + bytes(500) + b"\x00\x00\x00\x00IEND\xaeB`\x82"),
+        ("gif", b"GIF89a" + bytes(500) + b";"),
+        ("webp", b"RIFF" + (500).to_bytes(4, "little") + b"WEBP" + bytes(496)),
+        ("mp4", b"\x00\x00\x00\x0cftypisom" + (500).to_bytes(4) + b"mdat" + bytes(492)),
+        ("mov", b"\x00\x00\x00\x0cftypqt  \x00\x00\x00\x01mdat" + (500).to_bytes(8) + bytes(484)),
+        ("heic", b"\x00\x00\x00\x0cftypheic" + (500).to_bytes(4) + b"mdat" + bytes(492)),
+    ],
+)
+def test_files_that_lack_their_end_are_known(ending: str, whole: bytes) -> None:
+    """By their last bytes, their length, or their boxes."""
+    assert not ends_early(ending, _read(whole), len(whole))
+    for length in (len(whole) // 2, len(whole) - 80):
+        assert ends_early(ending, _read(whole[:length]), length)
+
+
+def test_a_form_that_does_not_say_where_it_ends_is_believed() -> None:
+    to_the_end = b"\x00\x00\x00\x0cftypisom\x00\x00\x00\x00mdat" + bytes(500)
+    assert not ends_early("mp4", _read(to_the_end), len(to_the_end))
+    assert not ends_early("flv", _read(b"FLV\x01"), 4)

@@ -123,6 +123,19 @@ def test_odd_answers(tmp_path: Path, status: int, headers: dict[str, str]) -> No
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_a_file_that_lacks_its_end(tmp_path: Path) -> None:
+    """It is taken when the longest one comes once more; what was cut leaves nothing."""
+    whole = jpeg(1)[:-2]
+    part = World(tmp_path).part()
+    for body in (whole[:100], whole, whole[:100]):
+        with pytest.raises(BodyCut):
+            part.take(Stream(200, {"content-type": "image/jpeg"}, iter([body])))
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    came = part.take(Stream(200, {"content-type": "image/jpeg"}, iter([whole])))
+    assert isinstance(came, Saved)
+    assert came.bytes == len(whole)
+
+
 @pytest.mark.parametrize("length", ["300", "", "odd", "9" * 5000])
 def test_too_large(tmp_path: Path, length: str) -> None:
     """By its announced length or by what comes."""

@@ -24,6 +24,62 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "a refusal after a rest is taken for news of the rate",
+        "fetch/pool/ring.py",
+        "is_news=not is_ban and not slot.rests)",
+        "is_news=not is_ban)",
+        f"{FETCH}/test_allowed.py -k quota",
+    ),
+    Change(
+        "what a site allows in an hour is asked for in bursts",
+        "fetch/pool/slot.py",
+        "if per_s > self.rate > 0:",
+        "if False:",
+        f"{FETCH}/test_allowed.py -k quota",
+    ),
+    Change(
+        "comments that are older than their post are stored under it",
+        "sites/weibo/echo.py",
+        "return own if is_older else 0",
+        "return 0",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "an id that holds no time makes a comment older than its post",
+        "sites/weibo/echo.py",
+        " and words.holds(second_of(own), _SLACK_S)",
+        "",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "a file that a proxy has cut is taken for whole",
+        "media/saving.py",
+        "if not ends_early(ending, read, size):",
+        "if True:",
+        "tests/cli/test_media.py -k cuts_files",
+    ),
+    Change(
+        "a file that is cut twice alike is taken, though a longer one came",
+        "media/saving.py",
+        "size >= max(self._early.values(), default=0)",
+        "True",
+        "tests/media/test_saving.py",
+    ),
+    Change(
+        "why nobody was reached stays untold",
+        "posts/crawl.py",
+        "self._failed_by.update([outcome.why] if outcome.why else [])",
+        "pass",
+        "tests/cli/test_commands.py -k site_that_is_not_there",
+    ),
+    Change(
+        "a site that answers late is asked as much as ever",
+        "fetch/pool/slot.py",
+        "if self.rate and self.latest_s > max(_SLOW_S, _SLOWED * self.least_s):",
+        "if False:",
+        f"{FETCH}/test_allowed.py -k later_and_later",
+    ),
+    Change(
         "a job is submitted whose mappers have no ticket",
         "posts/cluster.py",
         "if address.auth and address.keytab is None:",

@@ -101,6 +101,10 @@ def posts(options: argparse.Namespace) -> Done:
     settings = replace(settings, posts=replace(settings.posts, **given))
     _check_together(options)
     since = parse_when("--since", options.since, open_site(settings).clock) or 0.0
+    if since > time.time():
+        raise BadUsage(
+            f"--since: {options.since} is still to come, and later visits would keep to it"
+        )
     if options.manifest is not None:
         keep_inputs(options.manifest)
         try:

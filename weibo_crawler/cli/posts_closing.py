@@ -23,6 +23,7 @@ from weibo_crawler.posts.workers import (
     too_many_failed,
     too_many_unreached,
     visited,
+    why_failed,
 )
 from weibo_crawler.records import ECHO_LISTS
 
@@ -195,8 +196,8 @@ def _failed(counters: Counts) -> Iterator[str]:
         yield f"{failed:,} users failed: the same command asks for them again"
     if unreached := counters.get("users.unreached", 0):
         yield (
-            f"{unreached:,} users were not reached, no answer came: check site.base_url and the "
-            "network, then run the same command again; nothing is lost"
+            f"{unreached:,} users were not reached, no answer came{why_failed(counters)}: check "
+            "site.base_url and the network, then run the same command again; nothing is lost"
         )
 
 
@@ -221,8 +222,8 @@ def nobody_read(home: Home, counters: dict[str, int]) -> str:
     if not counters.get(FIRST_FAILED) and held.failed < held.visited:
         return ""
     return (
-        f"nobody could be read: {plural(failed, 'visit')} failed, and none did not; nobody was "
-        "marked as gone or done by it: `status` and `report --completeness --format table` say more"
+        f"nobody could be read: {plural(failed, 'visit')} failed{why_failed(counters)}, and none "
+        "did not; nobody was marked as gone or done by it: `doctor --site` says more"
     )
 
 
@@ -230,7 +231,7 @@ def site_says_no(counters: dict[str, int], settings: Settings) -> str:
     """Why these figures say that the site talks to nobody, "" where they do not."""
     get, visits = counters.get, visited(counters)
     if get("users.unreached") and get("users.unreached") == visits:
-        return "the site did not answer at all: stopped here"
+        return f"the site did not answer at all{why_failed(counters)}: stopped here"
     if fell_silent(counters, visits, settings.posts.max_failed_share):
         return (
             f"the site shows nothing: {get(SILENT, 0):,} visits found it silent to everybody; "
@@ -246,5 +247,6 @@ def site_says_no(counters: dict[str, int], settings: Settings) -> str:
         )
     if too_many_failed(counters, settings.posts.max_failed_share):
         first, broken = get(FIRST, 0), get(FIRST_FAILED, 0)
-        return f"{broken:,} of {first:,} users failed at their first visit: stopped here"
+        why = why_failed(counters)
+        return f"{broken:,} of {first:,} users failed at their first visit{why}: stopped here"
     return ""

@@ -1,7 +1,7 @@
 """What posts name, and what the files are called. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -22,6 +22,8 @@ _MAGIC = {
     PICTURE: ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif")),
     VIDEO: ((b"\x1aE\xdf\xa3", "webm"), (b"FLV\x01", "flv")),
 }
+_LAST = {"jpg": b"\xff\xd9", "png": b"IEND", "gif": b";"}  # near the end of whole files
+_TAIL = 64  # bytes: some programs add a few
 _BRANDS = {b"heic": "heic", b"heix": "heic", b"mif1": "heic", b"avif": "avif"}  # of pictures
 
 
@@ -79,6 +81,32 @@ def ending_of(kind: str, content_type: str, start: bytes) -> str | None:
         return "mov" if brand == b"qt  " else "mp4"
     known = (ending for magic, ending in _MAGIC[kind] if start.startswith(magic))
     return next(known, _BRANDS.get(brand) if kind == PICTURE else None)
+
+
+def ends_early(ending: str, read: Callable[[int, int], bytes], size: int) -> bool:
+    """Whether a file of this ending lacks its end, as its form says. read: some bytes, from where
+    and how many. A form that says nothing of its end lacks none."""
+    last = read(max(0, size - _TAIL), _TAIL)
+    if ending in _LAST:
+        return _LAST[ending] not in last
+    if ending == "webp":
+        return size < 8 + int.from_bytes(read(4, 4), "little")
+    return ending in ("mp4", "mov", *_BRANDS.values()) and not _is_of_boxes(read, size)
+
+
+def _is_of_boxes(read: Callable[[int, int], bytes], size: int) -> bool:
+    """Whether the boxes of ISO 14496-12, one after the other, fill the file. A box of length 0 goes
+    to the end of the file."""
+    at = 0
+    while at < size:
+        head = read(at, 16)
+        length = int.from_bytes(head[:4])
+        if length == 1:
+            length = int.from_bytes(head[8:16])
+        if length < 8:
+            return length == 0
+        at += length
+    return at == size
 
 
 def _safe(text: str) -> str:

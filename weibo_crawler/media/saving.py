@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from weibo_crawler.analysis.files import translated
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge
 from weibo_crawler.fetch.clients.requests_transport import Stream
-from weibo_crawler.media.naming import PARTS, ending_of, file_name, part_name
+from weibo_crawler.media.naming import PARTS, ending_of, ends_early, file_name, part_name
 from weibo_crawler.records import Request
 from weibo_crawler.store.media import Wanted
 from weibo_crawler.store.temporary import sync_folder
@@ -80,6 +80,7 @@ class Part:
         self._keep, self._came = keep, came
         self._path = folder / PARTS / part_name(one.uid, one.key)
         self._bytes, self._validator = one.part_bytes, one.part_of
+        self._early: dict[str, int] = {}  # by digest, the sizes of what came and lacks its end
         if not self._path.exists() or self._path.stat().st_size < self._bytes:
             self._bytes = 0
 
@@ -110,6 +111,7 @@ class Part:
             done = self._fill(file, start, digest.update, pieces)
             if total is not None and done != total:
                 raise BodyCut(f"{done:,} bytes came of {total:,}")
+            self._check_end(file, ending, done, digest.hexdigest())
             self._sync(file)
         name = file_name(self._one, ending)
         self._give(name)
@@ -186,6 +188,26 @@ class Part:
     def _check_size(self, size: int) -> None:
         if size > self._limit:
             raise BodyTooLarge(f"over {self._limit:,} bytes (media.max_file_bytes)")
+
+    def _check_end(self, file: FileIO, ending: str, size: int, digest: str) -> None:
+        """A proxy may cut a file and say that this is its length, or say none. So a file that lacks
+        its end is asked for again, and is as it should be when the longest one comes once more.
+        Errors: BodyCut."""
+
+        def read(at: int, most: int) -> bytes:
+            with self._writing():
+                file.seek(at)
+                return file.read(most) or b""
+
+        if not ends_early(ending, read, size):
+            return
+        is_longest = size >= max(self._early.values(), default=0)
+        if digest in self._early and is_longest:
+            return
+        self._early[digest] = size
+        self.discard()
+        self._bytes = 0
+        raise BodyCut(f"it ends early, after {size:,} bytes")
 
     @contextmanager
     def _opened(self, start: int) -> Iterator[FileIO]:

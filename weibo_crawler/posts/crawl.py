@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from asyncio import FIRST_COMPLETED
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain, islice
@@ -29,8 +29,10 @@ from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.workers import (
     BARE,
+    FAILED_BY,
     FIRST,
     FIRST_FAILED,
+    MOST_REASONS,
     ORDERED,
     SILENT,
     WAITING,
@@ -103,6 +105,7 @@ class RangeCrawler:
         self._started_at = time.time()
         self._runner = asyncio.Runner()
         self._counters = Counters()
+        self._failed_by: Counter[str] = Counter()
         # under a driver the driver shows the figures of all mappers together
         shown = config.Metrics() if job.driver else settings.metrics
         self._metrics = OpenMetrics(shown, self._counters, "posts")
@@ -359,6 +362,7 @@ class RangeCrawler:
         if outcome.is_evidence and outcome.status not in ("existing", "unreached"):
             add(FIRST)
             add(FIRST_FAILED, outcome.status == "failed")
+        self._failed_by.update([outcome.why] if outcome.why else [])
         add(SILENT, outcome.is_silent)
         add(BARE, outcome.is_bare)
         add("posts.new", outcome.new)
@@ -473,6 +477,8 @@ class RangeCrawler:
         # one at a time, the figures taken inside: an older row must not land on a newer one
         with self._reporting:
             counters = self._counters.snapshot()
+            reasons = self._failed_by.most_common(MOST_REASONS)
+            counters.update({FAILED_BY + why: n for why, n in reasons})
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = 1

@@ -35,8 +35,8 @@ class Visitor(Needs):
             raise
         except VisitTrouble as trouble:
             return await visit.give_up(str(trouble), is_doubt=isinstance(trouble, VisitDoubt))
-        except Unreached:
-            return Outcome(due.uid, "unreached", is_evidence=False)
+        except Unreached as error:
+            return Outcome(due.uid, "unreached", is_evidence=False, why=str(error))
         except UserForgotten:
             return Outcome(0, "forgotten")  # the job's output names nobody forgotten either
 
@@ -232,6 +232,7 @@ class _Visit(UnderWay):
             is_evidence=not (is_doubt or self.is_retry),
             is_silent=why == SILENCE and self.old.state != "empty",
             is_bare=why == NOTHING and not self.is_retry,
+            why=why,
         )
 
     def _in_trouble(self, why: str) -> Ledger:

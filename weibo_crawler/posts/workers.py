@@ -20,11 +20,13 @@ WAITING_FOR = f"{WAITING} for "  # before the name of a store that is away, and 
 FIRST, FIRST_FAILED = "users.first_visits", "users.first_visits_failed"
 SILENT = "users.silent"  # visits that ended because the site showed nothing to anybody
 BARE = "users.bare"  # first visits that were shown a profile, and none of the posts it announces
+FAILED_BY = "failed by: "  # before why visits failed, or nobody was reached
+MOST_REASONS = 3
 _FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
 _MOST_BARE = 0.5  # many hide their posts, yet not most
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_[mr]_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
-_OUTCOMES = ("users.", "posts.", "level.", WAITING)
+_OUTCOMES = ("users.", "posts.", "level.", FAILED_BY, WAITING)
 
 
 class Said(NamedTuple):
@@ -81,6 +83,14 @@ def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:
         f"{counters.get('posts.new', 0):,} new posts; what was in flight {left}, the same command "
         "goes on"
     )
+
+
+def why_failed(counters: Mapping[str, int]) -> str:
+    """Why visits failed, the most frequent reasons first, in brackets; "" where none did."""
+    reasons = [(n, name) for name, n in counters.items() if name.startswith(FAILED_BY)]
+    most = sorted(reasons, reverse=True)[:MOST_REASONS]
+    said = ", ".join(f"{n:,} x {name.removeprefix(FAILED_BY)}" for n, name in most)
+    return f" ({said})" if said else ""
 
 
 class Latest:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
 from weibo_crawler.records import Echo, EchoPage, Edge, FanPage, Kind, Request, User, Verdict
+from weibo_crawler.sites.weibo.dates import second_of
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.wire import Face
@@ -618,15 +620,20 @@ def test_reposts_name_their_next_page(number: str, pages: object, following: str
 OTHER = 4803408242409550
 
 
+def _dated(mid: int) -> Tree:
+    """An id, and the date that it holds."""
+    at = datetime.fromtimestamp(second_of(mid), timezone(timedelta(hours=8)))
+    return {"id": str(mid), "mid": str(mid), "created_at": at.strftime("%a %b %d %H:%M:%S %z %Y")}
+
+
 def _under(*said: object) -> Callable[[Tree], None]:
     """Makes the list one of reposts that say this of what they pass on."""
 
     def change(tree: Tree) -> None:
         one = tree["data"]["data"][1]
-        ids = [int(one["id"]) + n for n in range(len(said))]
         tree["data"]["data"] = [
-            one | {"id": mid, "mid": str(mid), "retweeted_status": what}
-            for mid, what in zip(ids, said, strict=True)
+            one | _dated(LONG_MID + (60 + n << 22)) | {"retweeted_status": what}
+            for n, what in enumerate(said)
         ]
 
     return change
@@ -654,6 +661,48 @@ def test_reposts_of_another_post_are_in_doubt(said: list[object]) -> None:
     assert (found.users, found.uncounted, found.echoes) == ((), (), ())
     assert (found.unreadable, found.others) == (len(said), (OTHER,))
     assert found.skipped == {"another post": len(said)}
+
+
+def _comments(*seconds: int) -> Callable[[Tree], None]:
+    """Makes the list one of comments that were written so long after the post."""
+
+    def change(tree: Tree) -> None:
+        one = tree["data"]["data"][0]
+        tree["data"]["data"] = [
+            one | _dated(LONG_MID + (s << 22) + n) for n, s in enumerate(seconds)
+        ]
+
+    return change
+
+
+COMMENTS_OF = replace(SITE.echoes(Kind.COMMENTS, LONG_MID), owners=(LONG_MID,))
+
+
+def test_comments_older_than_the_post_are_another_posts() -> None:
+    """Comments name no post; but nobody comments on what is not written yet. So the list of an
+    older post that a lying proxy answers with is in doubt, and one such comment costs itself."""
+    reading = read("comments.json", _comments(-90_000, -80_000, -70_000), COMMENTS_OF)
+    found = record(reading)
+    assert reading.ambiguous
+    assert (found.users, found.uncounted, found.echoes, found.unreadable) == ((), (), (), 3)
+    reading = read("comments.json", _comments(60, -90_000, 90), COMMENTS_OF)
+    assert (len(record(reading).echoes), record(reading).unreadable) == (2, 1)
+    assert not reading.ambiguous
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _comments(-1800, 0, 90),  # clocks differ
+        lambda tree: _comments(-90_000)(tree) or tree["data"]["data"][0].update(created_at="刚刚"),
+        lambda tree: _comments(60)(tree) or tree["data"]["data"][0].update(id="1", mid="1"),
+        lambda tree: _comments(60)(tree) or tree["data"]["data"][0].update(created_at="2019-06-14"),
+    ],
+)
+def test_who_is_not_older_by_id_and_date_is_believed(change: Callable[[Tree], object]) -> None:
+    reading = read("comments.json", change, COMMENTS_OF)
+    assert record(reading).echoes
+    assert not reading.ambiguous
 
 
 def test_lists_of_two_other_posts_differ() -> None:

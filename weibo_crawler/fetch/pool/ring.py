@@ -193,6 +193,7 @@ class Ring:
             return
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
+        slot.note_allowed(now)
         slot.rests = 0
         if slot.rate:
             slot.rise((self.ceiling or slot.rate) * self._rise, self.ceiling or inf)
@@ -225,7 +226,7 @@ class Ring:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
         if slot.is_careful and slot.rate:
-            slot.fall(self._fall, self._floor, is_ban=is_ban)
+            slot.fall(self._fall, self._floor, is_news=not is_ban and not slot.rests)
             if not self.ceiling and slot.rate == self._floor:
                 slot.rate = 0.0
         self._unlearn(slot)

@@ -22,8 +22,12 @@ _LATE, _LEAST_LATE_S = 2.0, 0.5  # times what is usual elsewhere
 _DEADLINE = 4.0  # times what is usual
 _LEAST_DEADLINE_S = 3.0
 _MOST_DOUBLINGS = 6
+_SLOW_S, _SLOWED = 3.0, 2.0  # an answer that took longer, and so many times the least, was late
+_FEW = 3.0  # requests under way where answers are late
+_MOST_HALVINGS = 3  # of the pace, where some are late and others do not come at all
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
+_LONG = 3  # refusals in a row: what is allowed is a number in some time, such as an hour
 _OF_LATE_S = 1.0  # what was answered within that is the rate of an egress without one
 _HASTY = 3  # refusals in a row: one alone may be any answer's fault
 
@@ -50,6 +54,8 @@ class Slot:
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    allowed: how many answers came since `allowed_since`, when it was answered again after the
+    latest refusals; inf: it never was.
     most_per_s: a limit of its own (`Tempo`).
     came: when answers came of late, and refusals: how many came in a row, as long as there is no
     rate.
@@ -75,7 +81,10 @@ class Slot:
     deaths: int = 0  # in a row
     answers: int = 0
     least_s: float = inf  # the quickest of them
+    latest_s: float = 0.0  # how long the latest one took
     refused_rate: float = inf
+    allowed: int = 0
+    allowed_since: float = inf
     most_per_s: float = inf
     came: deque[float] = field(default_factory=deque)
     refusals: int = 0
@@ -100,8 +109,12 @@ class Slot:
 
     @property
     def pace(self) -> float:
-        """Requests a second; 0.0: any."""
+        """Requests a second; 0.0: any. Where the latest answer was late, so many that only a few
+        are under way (Little's law): some sites let who is too fast wait in place of a refusal."""
         rate = min(self.rate or inf, self.most_per_s)
+        if self.rate and self.latest_s > max(_SLOW_S, _SLOWED * self.least_s):
+            stalls = min(self.stalls, _MOST_HALVINGS)
+            rate = min(rate, _FEW / self.latest_s / 2**stalls)
         return rate if rate < inf else 0.0
 
     @property
@@ -191,14 +204,26 @@ class Slot:
         while self.came and self.came[0] <= now - _OF_LATE_S:
             self.came.popleft()
 
-    def fall(self, factor: float, floor: float, *, is_ban: bool) -> None:
-        """Slower after a refusal. A ban does not tell which rate is too high; nor does it matter
-        at the floor, where it would take hours to rise carefully."""
+    def fall(self, factor: float, floor: float, *, is_news: bool) -> None:
+        """Slower after a refusal. is_news: it tells that the rate is too high. A ban does not, nor
+        does what comes after a rest, at which nobody went at that rate; nor does it matter at the
+        floor, where it would take hours to rise carefully."""
         refused, self.rate = self.rate, max(self.rate * factor, floor)
         if self.rate == floor:
             self.refused_rate = inf
-        elif not is_ban:
+        elif is_news:
             self.refused_rate = refused
+
+    def note_allowed(self, now: float) -> None:
+        """An answer came. Where it ends many refusals in a row, go on at the rate of all answers
+        between those before and now, if that is more: so many the site allows in such a time."""
+        if self.rests >= _LONG and now > self.allowed_since:
+            per_s = self.allowed / (now - self.allowed_since)
+            if per_s > self.rate > 0:
+                self.rate = self.refused_rate = per_s
+        if self.rests or self.allowed_since == inf:
+            self.allowed, self.allowed_since = 0, now
+        self.allowed += 1
 
     def start(self, now: float) -> None:
         """A request is sent now."""
@@ -208,6 +233,7 @@ class Slot:
         """The site has answered the request that took so long: it was there by now, less the
         shortest time that an exchange takes."""
         self.stalls = 0
+        self.latest_s = elapsed_s
         self.least_s = min(self.least_s, elapsed_s)
         if not self.rate:
             self.refusals = 0

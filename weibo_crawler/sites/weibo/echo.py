@@ -3,9 +3,11 @@
 from weibo_crawler.records import Echo, User
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count
-from weibo_crawler.sites.weibo.dates import date_of, read_date
+from weibo_crawler.sites.weibo.dates import date_of, read_date, said, second_of
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import read_remark, reader_text
+
+_SLACK_S = 3_600  # of clocks, and of dates in words
 
 
 def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Echo | None:
@@ -38,10 +40,21 @@ def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Ec
     )
 
 
-def _date(echo: wire.Echo, now: float, own: int) -> str | None:
-    said = echo.created_at if isinstance(echo.created_at, str) else ""
+def older_than(mid: int, echo: wire.Echo, now: float) -> int:
+    """Its id, where id and date both say that it was written before this post; else 0. The ids of
+    all 21 comments and replies that were recorded hold their second, as those of posts do."""
     try:
-        return read_date(said, now, own)[0]
+        own, words = identity(echo.id, ".id"), said(echo.created_at, now)
+    except (Drift, ValueError, AttributeError):
+        return 0
+    is_older = words.at_s < second_of(mid) - _SLACK_S and words.holds(second_of(own), _SLACK_S)
+    return own if is_older else 0
+
+
+def _date(echo: wire.Echo, now: float, own: int) -> str | None:
+    words = echo.created_at if isinstance(echo.created_at, str) else ""
+    try:
+        return read_date(words, now, own)[0]
     except ValueError:
         settled = date_of(own, now) if echo.mid is not None else None
         return settled[0] if settled is not None else None

@@ -18,7 +18,7 @@ from weibo_crawler.sites.weibo.counts import (
 )
 from weibo_crawler.sites.weibo.cursors import comments_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
-from weibo_crawler.sites.weibo.echo import read_echo
+from weibo_crawler.sites.weibo.echo import older_than, read_echo
 from weibo_crawler.sites.weibo.ids import chain_of, uid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
@@ -116,7 +116,7 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     odd: list[Drift] = []
     skipped = Counter({"odd cursor": 1} if is_odd else {})
     shown = unreadable = 0
-    others, is_foreign = _of_others(echoes.data or (), request.owners)
+    others, is_foreign = _of_others(echoes.data or (), request.owners, now)
     for i, echo in enumerate(echoes.data or ()):
         if echo is not None and echo.user is None:
             skipped["no user"] += 1
@@ -150,20 +150,28 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     return Reading(Verdict.OK, page)
 
 
-def _of_others(echoes: Sequence[Echo | None], owners: tuple[Id, ...]) -> tuple[dict[int, Id], bool]:
-    """Which items say that they stand under other posts, and under which; and whether the page is
-    the list of another one, as most of them say so, and none names an owner. Comments name none,
-    nor did reposts before 2019, nor does one whose original is not legible."""
+def _of_others(
+    echoes: Sequence[Echo | None], owners: tuple[Id, ...], now: float
+) -> tuple[dict[int, Id], bool]:
+    """Which items stand under other posts, and what tells: the post that they name, or their own
+    id, where it is older than the owners; and whether the page is the list of another post, as
+    that tells of most of them, and none names an owner. Comments name none, nor did reposts
+    before 2019, nor does one whose original is not legible."""
     if not owners:
         return {}, False
-    chains = {
-        i: chain
-        for i, echo in enumerate(echoes)
-        if echo is not None and (chain := chain_of(echo.retweeted_status))
-    }
     own = frozenset(owners)
-    others: dict[int, Id] = {i: chain[-1] for i, chain in chains.items() if own.isdisjoint(chain)}
-    return others, len(others) == len(chains) and 2 * len(others) > len(echoes)
+    least = min((mid for mid in owners if isinstance(mid, int)), default=0)
+    others: dict[int, Id] = {}
+    are_named = False
+    for i, echo in enumerate(echoes):
+        chain = () if echo is None else chain_of(echo.retweeted_status)
+        is_named = not own.isdisjoint(chain)
+        are_named |= is_named
+        if chain and not is_named:
+            others[i] = chain[-1]
+        elif echo is not None and not chain and (older := older_than(least, echo, now)):
+            others[i] = older
+    return others, not are_named and 2 * len(others) > len(echoes)
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:
