@@ -448,14 +448,14 @@ CHANGES = [
     Change(
         "reposts of another post are stored under the one that was asked for",
         "sites/weibo/people.py",
-        "if own.isdisjoint(chain)",
-        "if False",
+        "if chain and not is_named:",
+        "if False:",
         f"{SITE}/weibo/test_users.py",
     ),
     Change(
         "a list of another post is the list of this one, of which nothing is legible",
         "sites/weibo/people.py",
-        "len(others) == len(chains) and 2 * len(others) > len(echoes)",
+        "not are_named and 2 * len(others) > len(echoes)",
         "False",
         f"{SITE}/weibo/test_users.py",
     ),
