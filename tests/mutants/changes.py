@@ -745,8 +745,8 @@ CHANGES = [
     Change(
         "one session that was alive proves no wall",
         "fetch/pool/login_walls.py",
-        "return is_witnessed or (is_alone and is_known) or is_common",
-        "return is_witnessed or is_common",
+        "return is_witnessed or (is_alone and is_known) or any(",
+        "return is_witnessed or any(",
         f"{FETCH}/test_fetcher.py::test_walls_of_single_pages_cost_themselves",
     ),
     Change(

@@ -549,8 +549,7 @@ def is_confirmed(hits: Sequence[Hit]) -> bool:
     is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
     beside = sum(hit.wall is not Wall.OVER for hit in telling)
     is_alone = any(hit.wall is Wall.ALONE and beside >= hit.enough for hit in told)
-    is_common = any(hit.is_common for hit in walls)
-    return is_witnessed or (is_alone and is_known) or is_common
+    return is_witnessed or (is_alone and is_known) or any(hit.is_common for hit in walls)
 
 
 def moments(hits: Sequence[Hit], shown_by: tuple[str, int]) -> int:

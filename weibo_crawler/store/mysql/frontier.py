@@ -91,7 +91,7 @@ class MysqlUsers(Frontier):
             after = ids[-1]
 
     def _enter(self, cursor: Cursor) -> Gate:
-        """First of all statements."""
+        """Wait for the gate and hold it to the end of the transaction; first of all statements."""
         (row,) = rows(cursor, "SELECT next_seq, users, forget_key FROM gate FOR UPDATE")
         return Gate._make(row)
 

@@ -28,6 +28,7 @@ class WrittenGap(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def written(gap: Gap) -> WrittenGap:
+    """Give the gap as it stands outside."""
     after = None if gap.after is None else str(gap.after)
     return WrittenGap(str(gap.before), after, gap.before_at, gap.after_at)
 
