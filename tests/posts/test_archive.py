@@ -17,7 +17,14 @@ from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.posts import archive
-from weibo_crawler.posts.archive import ENV, WRONG_PYTHON, Archive, distributions
+from weibo_crawler.posts.archive import (
+    ENV,
+    PACKAGES,
+    WRONG_PYTHON,
+    Archive,
+    archives,
+    distributions,
+)
 from weibo_crawler.resources import resource
 
 _JOBS = Path(str(resource("jobs")))
@@ -26,18 +33,23 @@ pytest.importorskip("happybase", reason="the archive holds the cluster extra")
 
 
 @pytest.fixture(scope="module")
-def packed() -> bytes:
-    written = io.BytesIO()
-    Archive().write(written)
-    return written.getvalue()
+def packed() -> dict[str, bytes]:
+    return {link: written(archive) for link, archive in archives().items()}
+
+
+def written(archive: Archive) -> bytes:
+    file = io.BytesIO()
+    archive.write(file)
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
-def task(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a task: YARN makes a link to the file there."""
+def task(packed: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a task: YARN makes links to the files there."""
     folder = tmp_path_factory.mktemp("task")
-    (folder.parent / "env-3.zip").write_bytes(packed)
-    (folder / ENV).symlink_to(folder.parent / "env-3.zip")
+    for link, content in packed.items():
+        (folder.parent / f"3-{link}").write_bytes(content)
+        (folder / link).symlink_to(folder.parent / f"3-{link}")
     return folder
 
 
@@ -90,30 +102,32 @@ def test_python_alone_stays_in_the_file(task: Path) -> None:
     assert origin == f"{task / ENV}/weibo_crawler/mapper.pyc"
     assert line.startswith('"""')
     assert Path(cached).is_file()
-    aside = {path.name for path in (task / "env").iterdir()}
+    aside = {path.name for path in (task / "packages").iterdir()}
     assert "msgspec" in aside
     assert not {"mrjob", "requests", "weibo_crawler"} & aside
 
 
 def test_processes_of_a_task_unpack_at_once(task: Path, tmp_path: Path) -> None:
     """Each finds the whole folder, whoever made it, and no draft stays."""
-    shutil.copy(task / ENV, tmp_path / ENV)
+    for link in (ENV, PACKAGES):
+        shutil.copy(task / link, tmp_path / link)
     import_all = started("import cryptography, msgspec, pyroaring, certifi; certifi.contents()")
     options = within(tmp_path)
     options.pop("timeout"), options.pop("capture_output")
     running = [subprocess.Popen(import_all, **options) for _ in range(8)]
     assert [process.wait(60) for process in running] == [0] * 8
-    assert {path.name for path in tmp_path.iterdir()} == {"env", ENV}
+    assert {path.name for path in tmp_path.iterdir()} == {"packages", ENV, PACKAGES}
 
 
-def test_a_full_disk_is_not_a_whole_folder(packed: bytes, tmp_path: Path) -> None:
+def test_a_full_disk_is_not_a_whole_folder(packed: dict[str, bytes], tmp_path: Path) -> None:
     """A task that could not unpack says so, and the next one does not take the rest for all."""
-    with zipfile.ZipFile(io.BytesIO(packed)) as whole, zipfile.ZipFile(tmp_path / ENV, "w") as cut:
-        for name in whole.namelist():
-            if name == "sitecustomize.py":
-                cut.writestr(name, whole.read(name).replace(b"os.rename(", b"os.nothing("))
-    assert bare("", tmp_path).returncode != 0
-    assert not (tmp_path / "env").exists()
+    (tmp_path / PACKAGES).write_bytes(packed[PACKAGES])
+    with zipfile.ZipFile(tmp_path / ENV, "w") as cut:
+        cut.writestr("sitecustomize.py", archive._SITE.replace(b"os.rename(", b"os.nothing("))
+    done = bare("", tmp_path)
+    assert "nothing" in done.stderr
+    assert done.returncode != 0
+    assert not (tmp_path / "packages").exists()
 
 
 def test_nodes_fetch_as_we_do_here(task: Path) -> None:
@@ -123,14 +137,13 @@ def test_nodes_fetch_as_we_do_here(task: Path) -> None:
     assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 
-def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
-    """Name and files depend on the content alone, so an archive is uploaded once; compiled modules
+def test_the_same_files_give_the_same_archives(packed: dict[str, bytes]) -> None:
+    """Names and files depend on the content alone, so an archive is uploaded once; compiled modules
     may name the place where Python here compiled them."""
-    again = io.BytesIO()
-    one, other = Archive(), Archive()
-    other.write(again)
-    assert one.name == other.name
-    with zipfile.ZipFile(again) as new, zipfile.ZipFile(io.BytesIO(packed)) as old:
+    one, other = archives(), archives()
+    assert [each.name for each in one.values()] == [each.name for each in other.values()]
+    again = io.BytesIO(written(other[ENV]))
+    with zipfile.ZipFile(again) as new, zipfile.ZipFile(io.BytesIO(packed[ENV])) as old:
         assert new.namelist() == old.namelist()
         files = [name for name in old.namelist() if not name.endswith(".pyc")]
         assert all(new.getinfo(name).CRC == old.getinfo(name).CRC for name in files)
@@ -139,11 +152,12 @@ def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
 
 def test_what_keeps_answers_travels_where_it_is_used() -> None:
     """It is a quarter of all, and off by default."""
-    with_it, without = Archive(), Archive(keeps_answers=False)
-    assert with_it.name != without.name
+    with_it, without = archives(), archives(keeps_answers=False)
+    assert with_it[ENV].name == without[ENV].name
+    assert with_it[PACKAGES].name != without[PACKAGES].name
     left_out = {
         place.partition("/")[0].partition("-")[0]
-        for place in with_it._files.keys() - without._files.keys()
+        for place in with_it[PACKAGES].places - without[PACKAGES].places
     }
     assert left_out == {"warcio", "zstandard"}
 
@@ -166,10 +180,13 @@ def test_a_module_that_python_has_kept_is_not_compiled_again(
 
 
 def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed byte makes another archive."""
-    before = Archive().name
+    """A changed byte of ours makes another archive, and leaves what is required as it is: that is
+    most of all, and need not travel again."""
+    before = archives()
     monkeypatch.setattr(archive, "_SITE", archive._SITE + b"# changed\n")
-    assert Archive().name != before
+    after = archives()
+    assert after[ENV].name != before[ENV].name
+    assert after[PACKAGES].name == before[PACKAGES].name
 
 
 def test_another_python_is_told_by_the_exit_code(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
-from weibo_crawler.posts.archive import WRONG_PYTHON
+from weibo_crawler.posts.archive import ENV, PACKAGES, WRONG_PYTHON
 from weibo_crawler.posts.cluster import Cluster, check_key, outdated, pack
 from weibo_crawler.posts.hdfs import streaming_jar
 from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
@@ -104,14 +104,15 @@ def test_what_a_job_needs_is_packed_once(tmp_path: Path, *, keeps_answers: bool)
     kept = config.Archive(folder="hdfs://host/answers" if keeps_answers else None)
     settings, looked = Settings(store=STORE, archive=kept), Future[set[str]]()
     looked.set_exception(StoreError("no such folder yet"))
-    archive = pack(settings, tmp_path, looked)
-    names = zipfile.ZipFile(archive).namelist()
+    packed = pack(settings, tmp_path, looked)
+    names = zipfile.ZipFile(packed[PACKAGES]).namelist()
     assert any("zstandard" in name for name in names) is keeps_answers
-    archive.unlink()
+    for archive in packed.values():
+        archive.unlink()
     again = Future[set[str]]()
-    again.set_result({archive.name})
-    assert pack(settings, tmp_path, again) == archive
-    assert not archive.exists()
+    again.set_result({packed[PACKAGES].name})
+    assert pack(settings, tmp_path, again) == packed
+    assert [archive.exists() for archive in packed.values()] == [True, False]
 
 
 def test_settings_reach_the_job() -> None:
@@ -195,7 +196,8 @@ def test_a_job_that_is_staged_takes_one_start_of_hadoop(
     folder and copies nothing, each of which takes a JVM."""
     command_file, calls = Path(hadoop.command), tmp_path / "calls"
     command_file.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
-    staged = Staged("hdfs://nn:8020/crawl/run-1", "hdfs://nn:8020/crawl/env-3.zip", ["a.toml"])
+    archives = {ENV: "hdfs://nn:8020/crawl/env-3.zip", PACKAGES: "hdfs://nn:8020/crawl/env-4.zip"}
+    staged = Staged("hdfs://nn:8020/crawl/run-1", archives, ["a.toml"])
     path = resource(f"jobs/{script}")
     words = command(hadoop, Path(str(hadoop.streaming_jar)), path, staged, {})
     words += ["--local-tmp-dir", str(tmp_path), staged.input]
@@ -206,7 +208,8 @@ def test_a_job_that_is_staged_takes_one_start_of_hadoop(
     (call,) = calls.read_text().splitlines()
     assert call.startswith(f"jar {hadoop.streaming_jar} ")
     files = [f"{staged.folder}/{name}#{name}" for name in ("a.toml", script)]
-    assert f"-files {','.join([*files, f'{staged.archive}#env.zip'])} " in call
+    files += [f"{address}#{link}" for link, address in archives.items()]
+    assert f"-files {','.join(files)} " in call
     assert "-D mapreduce.job.reduces=0 " in call
 
 

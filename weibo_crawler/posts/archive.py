@@ -1,9 +1,10 @@
-"""What a mapper needs beside python3, as one zip file: this package and what it requires.
+"""What a mapper needs beside python3, as two zip files: this package, and what it requires.
 
 Taken from the running environment, so that nodes run what was tried here. Compiled parts ask for
-the same minor version of Python on the nodes; Python checks it at its start.
+the same minor version of Python on the nodes; Python checks it at its start. There are two, as
+what is required is eight times as large and changes with few versions.
 
-Python imports from the file itself. What it cannot import from there, packages with compiled parts
+Python imports from the files themselves. What it cannot import from there, packages with compiled parts
 or data, each task unpacks for itself at its start, in half a second. YARN could unpack it once for
 all tasks of a node, and takes seconds: its FSDownload changes the permissions of each file, and
 starts chmod for that where Hadoop's native library is missing.
@@ -13,7 +14,7 @@ import hashlib
 import marshal
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib import metadata
 from importlib.util import MAGIC_NUMBER, cache_from_source, find_spec, source_hash
 from pathlib import Path
@@ -36,8 +37,9 @@ _NOT_READ = frozenset(
     {".pyc", ".pth", ".pyi", ".exe", ".c", ".h", ".pxd", ".pyx", ".js", ".jar", ".sh"}
 )
 ARCHIVES = "env-"  # so their names begin
-ENV = "env.zip"  # its name in a task's folder, and all that the path of Python needs
-_UNPACKED = "env"  # beside it
+# their names in a task's folder; Python's path needs the first, which adds the other
+ENV, PACKAGES = "env.zip", "packages.zip"
+_UNPACKED = "packages"  # beside them
 _ASIDE = "unpacked/"  # so begin the names of what is to be unpacked
 _PURE = (".py", "/py.typed")
 _LEVEL = 1  # most of it is compiled code: level 6 makes it a tenth smaller, in twice the time
@@ -54,13 +56,12 @@ if sys.version_info[:2] != {sys.version_info[:2]!r}:
 {sys.version_info[1]}, this node has " + sys.version + "\\n")
     sys.stderr.flush()
     os._exit({WRONG_PYTHON} + sys.version_info[1])
-_here = os.path.dirname(__file__)
-_folder = os.path.abspath({_UNPACKED!r})
+_packages, _folder = map(os.path.abspath, ({PACKAGES!r}, {_UNPACKED!r}))
 if not os.path.isdir(_folder):
     import shutil
     import zipfile
     _draft = f"{{_folder}}.{{os.getpid()}}"
-    with zipfile.ZipFile(_here) as _file:
+    with zipfile.ZipFile(_packages) as _file:
         _file.extractall(_draft, [n for n in _file.namelist() if n.startswith({_ASIDE!r})])
     try:
         os.rename(os.path.join(_draft, {_ASIDE!r}), _folder)
@@ -68,7 +69,8 @@ if not os.path.isdir(_folder):
         if not os.path.isdir(_folder):
             raise
     shutil.rmtree(_draft, ignore_errors=True)
-sys.path.insert(sys.path.index(_here) + 1, _folder)
+_next = sys.path.index(os.path.dirname(__file__)) + 1
+sys.path[_next:_next] = [_packages, _folder]
 if sys.version_info >= (3, 12):
     import _distutils_hack
     _distutils_hack.add_shim()
@@ -76,18 +78,21 @@ if sys.version_info >= (3, 12):
 
 
 class Archive:
-    """The files, by their names in the archive; name: changes with any byte of them. site: the
-    distribution that adds the site, with its entry points; None: it is a folder of ours.
-    keeps_answers: what writes them is needed, too."""
+    """The files, by their names in the archive; name: changes with any byte of them."""
 
-    def __init__(self, site: str | None = None, *, keeps_answers: bool = True) -> None:
-        self._files = dict(sorted(_files(site, keeps_answers=keeps_answers)))
+    def __init__(self, files: Mapping[str, Path | bytes]) -> None:
+        self._files = dict(sorted(files.items()))
         digest = hashlib.blake2b(digest_size=8)
         for place, source in self._files.items():
             data = _read(source)
             digest.update(f"{place}\0{len(data)}\0".encode() + data)
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         self.name = f"{ARCHIVES}{version}-{digest.hexdigest()}.zip"
+
+    @property
+    def places(self) -> Set[str]:
+        """The names of its files, without compiled modules."""
+        return self._files.keys()
 
     def write(self, file: BinaryIO) -> None:
         """Modules lie in it as source, for the lines of a traceback, and compiled, as a node keeps
@@ -102,6 +107,13 @@ class Archive:
                 if isinstance(source, Path) and (code := _compiled(source, data, place)):
                     cached = _cached(place) if is_aside else f"{place}c"
                     _add(packed, prefix + cached, code)
+
+
+def archives(site: str | None = None, *, keeps_answers: bool = True) -> dict[str, Archive]:
+    """By their names in a task's folder. site: the distribution that adds the site, with its entry
+    points; None: it is a folder of ours. keeps_answers: what writes them is needed, too."""
+    required = dict(_required(site, keeps_answers=keeps_answers))
+    return {ENV: Archive(dict(_own())), PACKAGES: Archive(required)}
 
 
 def _packages_aside(files: Iterable[str]) -> set[str]:
@@ -192,12 +204,16 @@ def _requirements(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tup
         yield _normal(match[1]), wanted, "" if extra else marker
 
 
-def _files(site: str | None, *, keeps_answers: bool) -> Iterator[tuple[str, Path | bytes]]:
+def _own() -> Iterator[tuple[str, Path | bytes]]:
     """(name in the archive, file or content)."""
     package = Path(weibo_crawler.__file__).parent
     for path in package.rglob("*.py"):
         yield f"weibo_crawler/{path.relative_to(package).as_posix()}", path
     yield "sitecustomize.py", _SITE
+
+
+def _required(site: str | None, *, keeps_answers: bool) -> Iterator[tuple[str, Path]]:
+    """The same."""
     wanted = distributions(extras=_extras(keeps_answers=keeps_answers))
     if site is not None:
         wanted |= {**distributions(site, ()), site: metadata.distribution(site)}

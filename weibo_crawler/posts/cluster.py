@@ -1,14 +1,14 @@
 """The cluster that the settings name, and the job that is under way on it.
 
 What travels is private to its user in HDFS: a staging folder for each run (manifest, settings,
-mrjob's files), deleted at the end, and the archive of code and dependencies, shared by runs and
-kept until another takes its place. An application is found by its tag, the run id; the note
+mrjob's files), deleted at the end, and the archives of code and of dependencies, shared by runs and
+kept until others take their place. An application is found by its tag, the run id; the note
 `SUBMITTED` in the users' database says which one is under way, so that `status` and the next run
 find it, whoever started it.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import msgspec
 from weibo_crawler.config import Hadoop, Settings, masked
 from weibo_crawler.errors import BadConfig, BadUsage, StoreError
 from weibo_crawler.posts import hdfs, workers
-from weibo_crawler.posts.archive import ARCHIVES, Archive
+from weibo_crawler.posts.archive import ARCHIVES, archives
 from weibo_crawler.posts.handover import write_files
 from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
@@ -98,8 +98,8 @@ class Cluster:
             with owned_folder("archive") as folder:
                 packed = beside.submit(pack, self.settings, folder, held)
                 self._put(local, staging)
-                address = self._upload_archive(run_id, packed.result())
-        return Staged(staging, address, names)
+                addresses = self._upload_archives(run_id, packed.result())
+        return Staged(staging, addresses, names)
 
     def _put(self, local: Path, staging: str) -> None:
         """Copy a folder to a place where nothing is. The folder of all jobs is made where it was
@@ -114,28 +114,30 @@ class Cluster:
                 raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
             self.hdfs.put([local], staging)
 
-    def _upload_archive(self, run_id: str, archive: Path) -> str:
-        """Its address. Where it is new, it takes the place of those before it."""
-        address = f"{self.folder}/{archive.name}"
-        if not archive.exists():
-            return address
-        self.hdfs.put_once(archive, address)
-        # looked at anew: a run that has begun meanwhile may need one of those that lay here
-        held = self.hdfs.names(self.folder) - {archive.name}
-        self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
-        return address
+    def _upload_archives(self, run_id: str, packed: Mapping[str, Path]) -> dict[str, str]:
+        """Their addresses. Where one is new, they take the place of those before them."""
+        new = [archive for archive in packed.values() if archive.exists()]
+        for archive in new:
+            self.hdfs.put_once(archive, f"{self.folder}/{archive.name}")
+        if new:
+            # looked at anew: a run that has begun meanwhile may need one of those that lay here
+            held = self.hdfs.names(self.folder) - {archive.name for archive in packed.values()}
+            self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
+        return {link: f"{self.folder}/{archive.name}" for link, archive in packed.items()}
 
 
-def pack(settings: Settings, folder: Path, looked: "Future[set[str]]") -> Path:
-    """The archive of these settings; it lies in the folder unless HDFS holds it. looked: what lies
-    in the folder of all jobs; a StoreError where that may not be there yet."""
+def pack(settings: Settings, folder: Path, looked: "Future[set[str]]") -> dict[str, Path]:
+    """The archives of these settings, by their names in a task's folder; they lie in the folder
+    unless HDFS holds them. looked: what lies in the folder of all jobs; a StoreError where that
+    may not be there yet."""
     keeps_answers = settings.archive.folder is not None
-    archive = Archive(package_of(settings.site.name), keeps_answers=keeps_answers)
+    needed = archives(package_of(settings.site.name), keeps_answers=keeps_answers)
     held = set() if looked.exception() else looked.result()
-    if archive.name not in held:
-        with (folder / archive.name).open("wb") as file:
-            archive.write(file)
-    return folder / archive.name
+    for archive in needed.values():
+        if archive.name not in held:
+            with (folder / archive.name).open("wb") as file:
+                archive.write(file)
+    return {link: folder / archive.name for link, archive in needed.items()}
 
 
 def check_key(tables: str) -> None:
@@ -149,7 +151,7 @@ def check_key(tables: str) -> None:
 
 
 def outdated(held: set[str], run_id: str) -> list[str]:
-    """Of what lay in the folder before a new archive came, the archives, if nobody may need them:
+    """Of what lay in the folder before a new archive came, other archives, if nobody may need them:
     none where the folder of another run lies there."""
     others = sorted(held - {run_id})
     return others if all(name.startswith(ARCHIVES) for name in others) else []

@@ -14,10 +14,11 @@ from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
 
 
 class Staged(NamedTuple):
-    """What a job needs, in HDFS: its own folder, the archive, the names of the private files."""
+    """What a job needs, in HDFS: its own folder, the archives by their names in a task's folder,
+    the names of the private files."""
 
     folder: str
-    archive: str
+    archives: Mapping[str, str]
     names: list[str]
 
     @property
@@ -42,8 +43,9 @@ def command(
     words += ["--no-cat-output", "--no-read-logs", "--cleanup", "NONE"]
     words += ["--no-check-input-paths", "--no-bootstrap-mrjob", "--python-bin", hadoop.python]
     words += ["--cmdenv", f"PYTHONPATH={ENV}", "--cmdenv", f"WEIBO_CONFIG={SETTINGS}"]
-    files = [f"{staged.folder}/{name}#{name}" for name in staged.names]
-    words += ["--files", ",".join([f"{staged.archive}#{ENV}", *files])]
+    files = [f"{address}#{link}" for link, address in staged.archives.items()]
+    files += [f"{staged.folder}/{name}#{name}" for name in staged.names]
+    words += ["--files", ",".join(files)]
     for name, value in conf.items():
         words += ["-D", f"{name}={value}"]
     return words
