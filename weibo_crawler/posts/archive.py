@@ -4,9 +4,9 @@ Taken from the running environment, so that nodes run what was tried here. Compi
 the same minor version of Python on the nodes; Python checks it at its start. There are two, as
 what is required is eight times as large and changes with few versions.
 
-Python imports from the files themselves. What it cannot import from there, packages with compiled parts
-or data, each task unpacks for itself at its start, in half a second. YARN could unpack it once for
-all tasks of a node, and takes seconds: its FSDownload changes the permissions of each file, and
+Python imports from the files themselves. What it cannot import from there, packages with compiled
+parts or data, each task unpacks for itself at its start, in half a second. YARN could unpack it once
+for all tasks of a node, and takes seconds: its FSDownload changes the permissions of each file, and
 starts chmod for that where Hadoop's native library is missing.
 """
 
