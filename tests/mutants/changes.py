@@ -1982,6 +1982,13 @@ CHANGES = [
         "tests/posts/test_archive.py",
     ),
     Change(
+        "each version uploads all packages anew",
+        "posts/archive.py",
+        "PACKAGES: Archive(required)",
+        "PACKAGES: Archive(required | dict(_own()))",
+        "tests/posts/test_archive.py",
+    ),
+    Change(
         "nodes lack what keeps answers",
         "posts/cluster.py",
         "keeps_answers = settings.archive.folder is not None",
