@@ -6,8 +6,8 @@ what is required is eight times as large and changes with few versions.
 
 Python imports from the files themselves. What it cannot import from there, packages with compiled
 parts or data, each task unpacks for itself at its start, in half a second. YARN could unpack it
-once for all tasks of a node, and takes seconds: its FSDownload changes the permissions of each file,
-and starts chmod for that where Hadoop's native library is missing.
+once for all tasks of a node, and takes seconds: its FSDownload changes the permissions of each
+file, and starts chmod for that where Hadoop's native library is missing.
 """
 
 import hashlib
