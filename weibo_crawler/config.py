@@ -159,9 +159,10 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
     min_requests_per_second (unset: 1/64 of the ceiling), and each good answer raises by rise_share
     of the ceiling (by less near the rate that was refused last). The run stops (exit code 4) when
     stop_share of the last stop_window answers (or of two for each egress, where that is more) were
-    refusals, or clearly more than drift_share of the last stop_window pages (at least 50) of an
-    unknown shape, of ten users or more, or when nothing is shown where something is known to be, or
-    when for give_up_s refusals and failures of the egresses were all that came (0: never)."""
+    refusals (of the last hour, too, where the egresses rest for them), or clearly more than
+    drift_share of the last stop_window pages (at least 50) of an unknown shape, of ten users or
+    more, or when nothing is shown where something is known to be, or when for give_up_s refusals
+    and failures of the egresses were all that came (0: never)."""
 
     requests_per_second: Rate = 1 / 3
     min_requests_per_second: Rate | None = None

@@ -158,7 +158,7 @@ def crawl(
     sender = Sender(limited, frozenset({"site.invalid"}), counters)
     visitor = Visitor(reader, counters, rng)
     pool = Pool(ring, visitor, sender, Outage(), concurrency=1024, least=32, rng=rng)
-    breaker = Breaker(1.0, 10**9, drift_share=1.0)
+    breaker = Breaker(0.9, 50, drift_share=1.0)
     fetcher = Fetcher(reader, pool, sender, breaker, counters, attempts=5, rng=rng)
 
     async def walk(uid: int) -> None:
@@ -215,13 +215,19 @@ def test_the_allowed_is_used(
 
 @pytest.mark.parametrize(
     ("rule", "n", "limit", "period_s", "least"),
-    [(Quota, 1, 100, 3600.0, 0.95), (Quota, 1, 600, 3600.0, 0.95), (Window, 3, 60, 600.0, 0.9)],
+    [
+        (Quota, 1, 100, 3600.0, 0.95),
+        (Quota, 1, 600, 3600.0, 0.95),
+        (Quota, 12, 100, 3600.0, 0.95),
+        (Window, 3, 60, 600.0, 0.9),
+    ],
 )
 def test_a_quota_is_used(
     rule: Callable[[float], Quota | Window], n: int, limit: int, period_s: float, least: float
 ) -> None:
     """What an address may ask for in an hour, or in ten minutes, is used, however fast it does so:
-    refusals of who comes back from a rest say nothing of the rate, and few requests are refused."""
+    refusals of who comes back from a rest say nothing of the rate, nor that the site says no to
+    all, and few requests are refused."""
     seconds = 8 * 3600.0
     limited, _, _ = crawl({"good": n}, limit, 1 / 3, seconds, rule=rule)
     assert limited.answered.total() >= least * n * limit * seconds / period_s

@@ -59,6 +59,23 @@ def test_one_refusal_each_says_nothing_of_the_site() -> None:
     assert "360 of the last 400" in breaker.tripped
 
 
+def test_a_quota_is_no_end() -> None:
+    """Egresses that were answered and rest for refusals may be at what the site allows in an hour:
+    the run stops where these are their share of the last hour, too. At once where hardly anything
+    else came, and where nobody rests."""
+    for answers, rests, least_s in ((1000, True, 3540), (1000, False, 0), (4, True, 0)):
+        breaker, now = Breaker(0.9, 50), 0.0
+        for _ in range(answers):
+            breaker.note(Sign.ANSWERED, "", "direct", now)
+        for _ in range(250):
+            now += 20.0
+            breaker.note(Sign.REFUSED, "418", "direct", now, rests=rests)
+            if breaker.tripped:
+                break
+        assert breaker.tripped
+        assert least_s <= now <= max(least_s, 50 * 20.0) + 120
+
+
 def test_silence_trips() -> None:
     """A window without usable answers trips it as well, with a word of its own."""
     breaker = Breaker(0.9, 10)

@@ -13,7 +13,7 @@ from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreFull
 from weibo_crawler.posts import hadoop
-from weibo_crawler.posts.archive import Archive
+from weibo_crawler.posts.archive import archives
 from weibo_crawler.posts.cluster import SUBMITTED, Cluster
 from weibo_crawler.posts.driver import JobFiles, LocalRun
 from weibo_crawler.posts.due import Job
@@ -156,8 +156,9 @@ def test_a_job_that_our_resourcemanager_never_saw(
     submitted. Nothing stands in the way of the next run."""
     monkeypatch.setattr(hadoop, "_LATE_S", 0.2)
     command, jar = Path("hadoop").absolute(), Path("streaming.jar").absolute()
-    # HDFS takes everything, and has the archive
-    command.write_text(f'#!/bin/sh\ncase "$*" in *-ls*) echo /jobs/{Archive().name} ;; esac\n')
+    # HDFS takes everything, and has the archives
+    held = " ".join(f"/jobs/{each.name}" for each in archives(keeps_answers=False).values())
+    command.write_text(f'#!/bin/sh\ncase "$*" in *-ls*) printf "%s\\n" {held} ;; esac\n')
     command.chmod(0o755)
     jar.touch()
     with resourcemanager() as url:

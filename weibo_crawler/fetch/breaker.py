@@ -1,7 +1,8 @@
 """The circuit breaker: when the whole run must stop, and the words for it. Pure.
 
 what comes                                        it stops the run when
-refusals, and pages that never came               they are stop_share of a full window
+refusals, and pages that never came               they are stop_share of a full window; where the
+                                                  egresses rest for it, of the last hour, too
 pages of an unknown shape                         they are clearly more than drift_share of the last
                                                   pages, and come from ten users or more
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
@@ -15,6 +16,8 @@ counts for nothing but its good answer, and a refusal that nobody knows, which c
 the same request, only where ten refusals came in a row: then it is no page's fault. What is wrong
 with texts, comments and the like counts only while pages of users are not shown either: a site may
 have closed, or lost, one way to a text.
+A site that allows so many requests an hour refuses all its egresses for the rest of that, and they
+rest longer and longer: what ends is the hour, and not the run.
 `now` is an argument, in seconds since the epoch.
 """
 
@@ -29,6 +32,7 @@ from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _REFUSALS_IN_A_ROW = 10
+_PERIOD_S, _PARTS = 3600.0, 60  # an hour, by minutes
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
@@ -84,6 +88,11 @@ class _Note(NamedTuple):
     egress: str
     at: float
     uid: Id
+    rests: bool
+
+    @property
+    def is_bad(self) -> bool:
+        return self.sign in (Sign.REFUSED, Sign.SILENT)
 
 
 class Breaker:
@@ -100,6 +109,7 @@ class Breaker:
         self._window: deque[_Note] = deque()
         self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
         self._drifts_needed = _clearly_more(drift_share, max(_DRIFT_PAGES, stop_window))
+        self._hour = _Hour()
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
         self._refusals = 0  # in a row
@@ -121,10 +131,18 @@ class Breaker:
         return self._score > 0 and not self.is_talking
 
     def note(
-        self, sign: Sign, why: str, egress: str, now: float, *, uid: Id = 0, is_of_user: bool = True
+        self,
+        sign: Sign,
+        why: str,
+        egress: str,
+        now: float,
+        *,
+        uid: Id = 0,
+        is_of_user: bool = True,
+        rests: bool = False,
     ) -> None:
         """One answer of the site, or a request without one. is_of_user: about a page of a user, or
-        about the egress itself."""
+        about the egress itself. rests: the egress rests for it, longer each time."""
         if is_of_user:
             self._are_users_shown = sign is Sign.ANSWERED
         elif self._are_users_shown and sign is not Sign.ANSWERED:
@@ -134,7 +152,8 @@ class Breaker:
                 return
             sign = Sign.REFUSED
         self._refusals = self._refusals + 1 if sign is Sign.REFUSED else 0
-        note = _Note(sign, why, egress, now, uid)
+        note = _Note(sign, why, egress, now, uid, rests)
+        self._hour.note(now, is_bad=note.is_bad)
         self._egresses.add(egress)
         size = max(self._least, _ANSWERS_EACH * len(self._egresses))
         self._window.append(note)
@@ -149,8 +168,10 @@ class Breaker:
             return
         bad = self._counts[Sign.REFUSED] + self._counts[Sign.SILENT]
         if bad and len(self._window) == size and bad >= _needed(self._stop_share, size):
-            bad_ones = (Sign.REFUSED, Sign.SILENT)
-            self.stop(self._explain([note for note in self._window if note.sign in bad_ones]))
+            bad_ones = [note for note in self._window if note.is_bad]
+            may_pass = 2 * sum(note.rests for note in bad_ones) > bad
+            if not may_pass or self._hour.is_bad(self._stop_share):
+                self.stop(self._explain(bad_ones))
         elif self._is_of_new_shape():
             self.stop(self._explain_drift())
 
@@ -234,6 +255,26 @@ class Breaker:
             + ", ".join(path for path, _ in paths.most_common(3))
             + "; the pages are kept (table `drifted`), look for a newer version"
         )
+
+
+class _Hour:
+    """The answers of the last hour, by the minute, and how many of them were bad."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, list[int]] = {}
+
+    def note(self, now: float, *, is_bad: bool) -> None:
+        at = int(now * _PARTS / _PERIOD_S)
+        if at not in self._parts:
+            self._parts = {one: part for one, part in self._parts.items() if one > at - _PARTS}
+            self._parts[at] = [0, 0]
+        self._parts[at][0] += 1
+        self._parts[at][1] += is_bad
+
+    def is_bad(self, share: float) -> bool:
+        """Whether so many were, at the latest answer."""
+        total, bad = map(sum, zip(*self._parts.values(), strict=True))
+        return bad >= share * total
 
 
 class _Silence:

@@ -37,7 +37,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.comparer import Comparer
 from weibo_crawler.fetch.exchange import Came, Exchange
-from weibo_crawler.fetch.pool import Disproved, KindShut, Others, Pool, Turn, Wall
+from weibo_crawler.fetch.pool import Disproved, KindShut, Others, Pool, Refused, Turn, Wall
 from weibo_crawler.fetch.pool.login_walls import moments
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
@@ -372,6 +372,7 @@ class Fetcher:
                 *(action.sign, action.why, met.egress, at),
                 uid=request.uid,
                 is_of_user=request.kind in OF_USERS,
+                rests=isinstance(action.outcome, Refused),
             )
         if action.is_empty is not None:
             kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN
