@@ -170,6 +170,13 @@ def test_since_is_inclusive_and_until_exclusive(tables: SqliteTables) -> None:
     assert len(mids(tables)) == 5
 
 
+def test_a_span_that_holds_no_time_is_told(tables: SqliteTables) -> None:
+    """Nothing on a screen looks like nothing stored; the same date twice is the likely slip."""
+    for since, until in (("2021-06-01", "2021-06-01"), ("2021-06-02", "2021-06-01")):
+        with pytest.raises(BadUsage, match=f"--since {since} on .* --until {until}: .* that day"):
+            mids(tables, since=since, until=until)
+
+
 def test_a_date_means_the_sites_clock() -> None:
     """A plain date is midnight at +08:00."""
     assert parse_when("--since", "2021-06-01", CLOCK) == 1622476800.0

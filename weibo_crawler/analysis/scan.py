@@ -207,6 +207,11 @@ def _post_rows(
     clock = which.get("clock", UTC)
     first = parse_when("--since", which.get("since"), clock)
     last = parse_when("--until", which.get("until"), clock)
+    if first is not None and last is not None and first >= last:
+        raise BadUsage(
+            f"no post was written from --since {which.get('since')} on and before --until "
+            f"{which.get('until')}: a date is the beginning of that day"
+        )
     uids, part, as_of = which.get("uids"), which.get("part", ALL), _as_of(which)
     # of older posts nothing else is read; as text, which a clock's zone may move
     is_all = columns is None
