@@ -353,7 +353,7 @@ def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> 
         n = deepest = 0
         while n <= deepest:
             asked = len(truth.served())
-            process = crawl.start("posts", "--runner", "local")
+            process = crawl.start_anew("posts", "--runner", "local")
             until(crawl, process, lambda: len(truth.served()) >= asked + 10)  # noqa: B023
             below = below_of(process.pid)
             deepest = len(below) - 1  # mappers come and go, so there may be fewer than before
