@@ -10,7 +10,7 @@ Who asked and is gone takes the command with it; a job outlives its command, as 
 
 import atexit
 import contextlib
-import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -36,7 +36,8 @@ from weibo_crawler.store.temporary import open_private
 
 _ROOT = Path(__file__).parents[1]
 CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
-_HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
+_MAIN = "weibo_crawler.__main__"
+_HEAVY = (_MAIN, "weibo_crawler.simulator.__main__")
 JOB = str(_ROOT / "jobs" / "crawl_posts.py")
 _JOBS = (JOB, str(_ROOT / "jobs" / "harvest_level.py"))
 _TASKS = [Path(job).name for job in _JOBS]
@@ -323,6 +324,8 @@ def _command(
     sys.path[1:1] = added
     if program == _SIMULATOR:
         words = [f"--parent={os.getppid()}", *words]
+    # what the processes import that it starts, such as readers of an export
+    sys.modules["__main__"].__spec__ = importlib.util.find_spec(_MAIN)
     named = "weibo-crawler" if program in (CRAWLER, _SIMULATOR) else program
     sys.argv = [named, *words]
     code: object = 1

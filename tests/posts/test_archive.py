@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,24 @@ _JOBS = Path(str(resource("jobs")))
 pytest.importorskip("happybase", reason="the archive holds the cluster extra")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quickly() -> Iterator[None]:
+    """Nothing here depends on how well it is compressed, which takes as long as all else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archive, "_LEVEL", 0)
+        yield
+
+
 @pytest.fixture(scope="module")
-def packed() -> bytes:
+def ours() -> Archive:
+    """Made once: it reads all that is installed."""
+    return Archive()
+
+
+@pytest.fixture(scope="module")
+def packed(ours: Archive) -> bytes:
     written = io.BytesIO()
-    Archive().write(written)
+    ours.write(written)
     return written.getvalue()
 
 
@@ -101,8 +116,8 @@ def test_processes_of_a_task_unpack_at_once(task: Path, tmp_path: Path) -> None:
     import_all = started("import cryptography, msgspec, pyroaring, certifi; certifi.contents()")
     options = within(tmp_path)
     options.pop("timeout"), options.pop("capture_output")
-    running = [subprocess.Popen(import_all, **options) for _ in range(8)]
-    assert [process.wait(60) for process in running] == [0] * 8
+    running = [subprocess.Popen(import_all, **options) for _ in range(4)]
+    assert [process.wait(60) for process in running] == [0] * 4
     assert {path.name for path in tmp_path.iterdir()} == {"env", ENV}
 
 
@@ -123,13 +138,13 @@ def test_nodes_fetch_as_we_do_here(task: Path) -> None:
     assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 
-def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
+def test_the_same_files_give_the_same_archive(ours: Archive, packed: bytes) -> None:
     """Name and files depend on the content alone, so an archive is uploaded once; compiled modules
     may name the place where Python here compiled them."""
     again = io.BytesIO()
-    one, other = Archive(), Archive()
+    other = Archive()
     other.write(again)
-    assert one.name == other.name
+    assert ours.name == other.name
     with zipfile.ZipFile(again) as new, zipfile.ZipFile(io.BytesIO(packed)) as old:
         assert new.namelist() == old.namelist()
         files = [name for name in old.namelist() if not name.endswith(".pyc")]
@@ -137,13 +152,13 @@ def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
         assert {file.date_time for file in new.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_what_keeps_answers_travels_where_it_is_used() -> None:
+def test_what_keeps_answers_travels_where_it_is_used(ours: Archive) -> None:
     """It is a quarter of all, and off by default."""
-    with_it, without = Archive(), Archive(keeps_answers=False)
-    assert with_it.name != without.name
+    without = Archive(keeps_answers=False)
+    assert ours.name != without.name
     left_out = {
         place.partition("/")[0].partition("-")[0]
-        for place in with_it._files.keys() - without._files.keys()
+        for place in ours._files.keys() - without._files.keys()
     }
     assert left_out == {"warcio", "zstandard"}
 
@@ -165,11 +180,10 @@ def test_a_module_that_python_has_kept_is_not_compiled_again(
     assert code.co_filename == ("module.py" if is_stale else str(source))
 
 
-def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_content_is_another_name(ours: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed byte makes another archive."""
-    before = Archive().name
     monkeypatch.setattr(archive, "_SITE", archive._SITE + b"# changed\n")
-    assert Archive().name != before
+    assert Archive().name != ours.name
 
 
 def test_another_python_is_told_by_the_exit_code(tmp_path: Path) -> None:
