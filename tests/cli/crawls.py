@@ -25,7 +25,7 @@ _PATIENCE_S = 300.0  # a job on a busy cluster; pytest ends what hangs elsewhere
 # what becomes of a user of the map job
 STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "unreached", "existing")
 
-Background = Forked | subprocess.Popen[bytes]
+Background = Forked | subprocess.Popen[Any]
 
 
 class Crawl:
