@@ -10,7 +10,7 @@ Who asked and is gone takes the command with it; a job outlives its command, as 
 
 import atexit
 import contextlib
-import importlib.util
+import importlib
 import json
 import os
 import pkgutil
@@ -29,6 +29,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from tests import spawned
 from weibo_crawler.simulator.arguments import to_arguments
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, answered, start
@@ -36,8 +37,7 @@ from weibo_crawler.store.temporary import open_private
 
 _ROOT = Path(__file__).parents[1]
 CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
-_MAIN = "weibo_crawler.__main__"
-_HEAVY = (_MAIN, "weibo_crawler.simulator.__main__")
+_HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
 JOB = str(_ROOT / "jobs" / "crawl_posts.py")
 _JOBS = (JOB, str(_ROOT / "jobs" / "harvest_level.py"))
 _TASKS = [Path(job).name for job in _JOBS]
@@ -230,21 +230,10 @@ def _serve(line: socket.socket) -> None:
             one.end(is_killed=True)
 
 
-class _NotHere:
-    """What takes long to import, and nothing of ours uses. Arrow imports pandas, in half a second,
-    to look whether what it is given is of its types; mrjob imports Spark, in a quarter of one, to
-    tell where it is. None of our extras installs pandas; `tools` brings Spark."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name in ("pandas", "pyspark"):
-            raise ModuleNotFoundError(name)
-
-
 def _import_all() -> None:
     import weibo_crawler
 
-    sys.meta_path.insert(0, _NotHere)  # type: ignore[arg-type]
+    spawned.hide()
     for module in pkgutil.walk_packages(weibo_crawler.__path__, "weibo_crawler."):
         if module.name not in _HEAVY:
             with contextlib.suppress(ImportError):  # an extra that is not installed
@@ -324,8 +313,7 @@ def _command(
     sys.path[1:1] = added
     if program == _SIMULATOR:
         words = [f"--parent={os.getppid()}", *words]
-    # what the processes import that it starts, such as readers of an export
-    sys.modules["__main__"].__spec__ = importlib.util.find_spec(_MAIN)
+    sys.modules["__main__"].__spec__ = spawned.__spec__  # or they would import this module
     named = "weibo-crawler" if program in (CRAWLER, _SIMULATOR) else program
     sys.argv = [named, *words]
     code: object = 1
