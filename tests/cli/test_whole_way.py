@@ -227,9 +227,11 @@ def signal_after(
     crawl: Crawl, truth: Truth, requests: int, number: signal.Signals, *arguments: str
 ) -> int:
     """Start a command, send it a signal when the site has seen so many requests; its exit code.
-    SIGKILL goes to its whole group, any other to the process alone."""
+    SIGKILL goes to its whole group, any other to the process alone. Who is to hear a Ctrl-C is
+    started as a shell does."""
     asked = len(truth.served())
-    process = crawl.start(*arguments)
+    start = crawl.start_anew if number is signal.SIGINT else crawl.start
+    process = start(*arguments)
     deadline = time.monotonic() + _PATIENCE_S
     while len(truth.served()) < asked + requests:
         assert process.poll() is None, "it ended before the signal"
