@@ -151,7 +151,7 @@ def _run(
 
 def _crawled_for(crawl: Crawl, stage: str, seconds: float) -> Mapping[str, int]:
     """Run a stage for so long; what it counted, as far as it says so at its end."""
-    process = crawl.start(stage)
+    process = crawl.start_anew(stage)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:

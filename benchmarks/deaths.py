@@ -87,7 +87,7 @@ def _crawled(world: nodes.Prepared, options: argparse.Namespace) -> dict[str, An
     """One job to its end, and what was seen of it meanwhile."""
     crawl, began = world.crawl, time.time()
     died, memory = list[tuple[float, str]](), list[tuple[float, str, float]]()
-    process = crawl.start("posts", "--runner", "hadoop", "--json", **_PACE)
+    process = crawl.start_anew("posts", "--runner", "hadoop", "--json", **_PACE)
     while not world.truth.served():
         if process.poll() is not None:
             raise SystemExit(f"bench-deaths: the job did not start: {crawl.said(process)}")

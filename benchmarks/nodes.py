@@ -191,7 +191,7 @@ def _run_for(run: Run, crawl: Crawl, truth: Truth, seconds: float) -> dict[str, 
     """Start the job, and stop it when all its addresses have been at work for so long."""
     runner = "hadoop" if run.nodes else "inline"
     began = time.time()
-    process = crawl.start(
+    process = crawl.start_anew(
         *(run.stage, "--runner", runner),
         WEIBO_PACE__REQUESTS_PER_SECOND=str(LIMIT),
         WEIBO_HARVEST__MAX_DEPTH="1",

@@ -5,7 +5,7 @@ each command: `Forks.run` gives what subprocess.run would, and `simulator` what 
 simulator gives. A job on this machine that a forked command starts, of posts or of a level, is
 forked by the same server, and its tasks by a server in the job's own group. What Python itself
 reads at its start (PYTHON*, the locale) is that of the server, so who sets it needs a real start.
-Who asked and is gone takes the command with it.
+Who asked and is gone takes the command with it; a job outlives its command, as after a start.
 """
 
 import atexit
@@ -25,10 +25,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+from tests import spawned
 from weibo_crawler.simulator.arguments import to_arguments
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, answered, start
@@ -121,12 +122,12 @@ class Forked:
         return self.returncode
 
     def terminate(self) -> None:
-        self._send(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        self._send(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
-    def _send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -174,38 +175,65 @@ def _text(file: IO[bytes]) -> str:
 # -- the server
 
 
+class _Carried(NamedTuple):
+    """A command that runs: its process, and the line to who asked for it. is_kept: a job, which
+    may outlive the command that asked for it."""
+
+    pid: int
+    process: int
+    talk: socket.socket
+    is_kept: bool
+
+    def waits_for(self) -> list[int]:
+        return [self.process] if self.is_kept else [self.process, self.talk.fileno()]
+
+    def is_over(self, ready: Sequence[int]) -> bool:
+        """It has ended, or nobody is left who asked: then it is killed."""
+        if not {*self.waits_for()} & {*ready}:
+            return False
+        self.end(is_killed=self.process not in ready)
+        return True
+
+    def end(self, *, is_killed: bool) -> None:
+        if is_killed:
+            os.kill(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        with contextlib.suppress(OSError):
+            self.talk.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        self.close()
+
+    def close(self) -> None:
+        os.close(self.process)
+        self.talk.close()
+
+
 def _serve(line: socket.socket) -> None:
     """Fork for each command, until nobody is left who may ask. The commands ask for their jobs."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who carry a command
     asks, asked = socket.socketpair()
-    while True:
-        for each in select.select([line, asked], [], [])[0]:
-            _, given, _, _ = socket.recv_fds(each, 1, 4)
-            if not given:
-                return
-            if os.fork() == 0:
-                line.close()
-                asked.close()
-                _carry(asks, *given)
-            for fd in given:
-                os.close(fd)
-
-
-class _NotHere:
-    """What takes long to import, and nothing of ours uses. Arrow imports pandas, in half a second,
-    to look whether what it is given is of its types; mrjob imports Spark, in a quarter of one, to
-    tell where it is. None of our extras installs pandas; `tools` brings Spark."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name in ("pandas", "pyspark"):
-            raise ModuleNotFoundError(name)
+    running: list[_Carried] = []
+    try:
+        while True:
+            fds = [fd for one in running for fd in one.waits_for()]
+            ready = select.select([line.fileno(), asked.fileno(), *fds], [], [])[0]
+            running = [one for one in running if not one.is_over(ready)]
+            for each in (line, asked):
+                if each.fileno() in ready:
+                    _, given, _, _ = socket.recv_fds(each, 1, 4)
+                    if not given:
+                        return
+                    talk, files = socket.socket(fileno=given[0]), given[1:]
+                    if (pid := _forked(talk, files, asks, [line, asked, *running])) is not None:
+                        process = os.pidfd_open(pid)
+                        running.append(_Carried(pid, process, talk, is_kept=each is asked))
+    finally:
+        for one in running:
+            one.end(is_killed=True)
 
 
 def _import_all() -> None:
     import weibo_crawler
 
-    sys.meta_path.insert(0, _NotHere)  # type: ignore[arg-type]
+    spawned.hide()
     for module in pkgutil.walk_packages(weibo_crawler.__path__, "weibo_crawler."):
         if module.name not in _HEAVY:
             with contextlib.suppress(ImportError):  # an extra that is not installed
@@ -214,35 +242,52 @@ def _import_all() -> None:
         importlib.import_module(f"mrjob.{runner}")
     for job in _JOBS:
         runpy.run_path(job)
+    _prepare()
     assert threading.active_count() == 1, "a thread does not survive a fork"
 
 
-def _carry(asks: socket.socket, talk_fd: int, *files: int) -> None:
-    """Run one command in a child, and tell its process id, and at its end its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with (
-        contextlib.suppress(BrokenPipeError),  # who asked is gone
-        socket.socket(fileno=talk_fd) as ours,
-        ours.makefile("rw", encoding="utf-8") as talk,
-    ):
-        program, words, folder, env = json.loads(talk.readline())
-        pid = os.fork()
-        if pid == 0:
-            if program in (*_JOBS, _SIMULATOR):
+def _prepare() -> None:
+    """What a command makes anew each time, and would be the same: its parser, and what is imported
+    when it is needed. Arrow imports numpy, which would start a thread for each processor."""
+    from weibo_crawler.analysis.plots import import_pygal
+    from weibo_crawler.cli import main
+
+    main.build_parser = cache(main.build_parser)
+    main.build_parser()
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    for prepared in (import_pygal, partial(importlib.import_module, "numpy")):
+        with contextlib.suppress(ImportError):
+            prepared()
+
+
+def _forked(
+    talk: socket.socket,
+    files: Sequence[int],
+    asks: socket.socket,
+    ours: Sequence[socket.socket | _Carried],
+) -> int | None:
+    """Run one command in a child, which tells its process id. None where who asked is gone."""
+    asked, pid = b"", None
+    while not asked.endswith(b"\n") and (part := talk.recv(1 << 16)):
+        asked += part
+    if asked.endswith(b"\n") and (pid := os.fork()) == 0:
+        try:
+            program, words, folder, env = json.loads(asked)
+            if program not in _TASKS:  # those are in the group of their job
                 os.setsid()
-            talk.write(f"{os.getpid()}\n")
-            talk.flush()
-            os.close(talk_fd)
+            with contextlib.suppress(OSError):
+                talk.sendall(f"{os.getpid()}\n".encode())
+            for each in (*ours, talk):
+                each.close()
             _command(program, words, folder, env, files, asks)
-        for file in files:  # or who reads it would wait for us
-            os.close(file)
-        ended = os.pidfd_open(pid)
-        if ended not in select.select([ended, ours], [], [])[0]:
-            os.kill(pid, signal.SIGKILL)  # nobody is left who asked
-        _, status = os.waitpid(pid, 0)
-        talk.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        talk.flush()
-    os._exit(0)
+        except BaseException:  # noqa: BLE001 - or it would go on as the server
+            traceback.print_exc()
+        os._exit(1)
+    for file in files:  # or who reads it would wait for us
+        os.close(file)
+    if pid is None:
+        talk.close()
+    return pid
 
 
 def _command(
@@ -268,6 +313,7 @@ def _command(
     sys.path[1:1] = added
     if program == _SIMULATOR:
         words = [f"--parent={os.getppid()}", *words]
+    sys.modules["__main__"].__spec__ = spawned.__spec__  # or they would import this module
     named = "weibo-crawler" if program in (CRAWLER, _SIMULATOR) else program
     sys.argv = [named, *words]
     code: object = 1

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from tests.forks import JOB, forks, needs_a_start, simulator
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_run import wait_until_closed
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 ROOT = Path(__file__).parents[1]
 OURS = {"PYTHONPATH": str(ROOT)}
@@ -95,7 +96,7 @@ def test_the_tasks_of_a_job_end_with_its_group(tmp_path: Path) -> None:
             job = forks().begin(JOB, words, crawl.folder, crawl.env, file.fileno(), file.fileno())
         _wait(lambda: bool(truth.served()))
         told = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _group(job.pid)]
-        assert len(told) >= 4  # the job, the server of its tasks, one who carries a task, a task
+        assert len(told) >= 3  # the job, the server of its tasks, a task
         assert [line for line in told if b"tests.forks" not in line] == []  # nothing was started
         os.killpg(job.pid, signal.SIGTERM)
         assert job.wait(60) == -signal.SIGTERM
@@ -103,6 +104,25 @@ def test_the_tasks_of_a_job_end_with_its_group(tmp_path: Path) -> None:
         asked = len(truth.served())
         time.sleep(1)
         assert len(truth.served()) == asked
+
+
+def test_a_job_outlives_its_command(tmp_path: Path) -> None:
+    """As one that was started does: its mappers see that nobody waits for them, and end in order,
+    which they tell."""
+    with simulated(tmp_path, users=60, faults="slow=1", slow_s=0.3) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        process = crawl.start("posts", "--runner", "local")
+        _wait(lambda: bool(truth.served()))
+        process.kill()
+        assert process.wait(60) == -signal.SIGKILL
+        _wait(lambda: _have_ended(f"sqlite:///{crawl.folder}/users.db"))
+
+
+def _have_ended(url: str) -> bool:
+    with closing(SqliteUsers(url)) as users:
+        rows = [row for row in users.workers() if row.stage == "posts"]
+    return bool(rows) and all(row.ended for row in rows)
 
 
 def _group(leader: int) -> list[int]:

@@ -21,10 +21,11 @@ pytest.skip("not here", allow_module_level=True)
 """
 
 
-@pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize(
+    ("ci", "workers", "code"), [("true", "0", 1), ("true", "1", 1), ("", "0", 0)]
+)
 def test_in_ci_a_test_without_a_good_reason_must_run(
-    tmp_path: Path, ci: str, code: int, workers: str
+    tmp_path: Path, ci: str, workers: str, code: int
 ) -> None:
     """A skipped test, and a module that skips itself, is named with its reason and fails the run,
     whoever runs it; by hand they do not. A reason on the list never does."""

@@ -2,6 +2,7 @@
 
 import gzip
 import signal
+import sys
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests import spawned
 from tests.analysis.readers import failing, killed, read
 from tests.analysis.worlds import post, put_posts, retweet
 from tests.store.test_hbase_connections import FakeHbase
@@ -25,6 +27,12 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 
 FORMATS = ("excel", "jsonl.gz", "parquet")  # with a head, compressed, and neither text nor lines
 USERS = (5, 6, 68, 77, 1234567890)  # 6 and 68 have one salt
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers import the program, and not what runs these tests."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", spawned.__spec__)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from benchmarks.budget import LIMIT_S, options_of
 from benchmarks.common import medians, write_section
 from benchmarks.virtual_site import is_up, proxies_of, up_s
 from tests.cli.crawls import Truth
+from tests.forks import simulator
 from tests.simulator import ways as true
 from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.options import SimulatorOptions
@@ -20,6 +21,12 @@ from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.served import Line, ServedLog
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store.rows.cells import Ledger
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites are forked, as in other tests; what a start takes is not measured here."""
+    monkeypatch.setattr(edges, "start", simulator)
 
 
 @given(flap_s=st.integers(1, 30), phase_s=st.integers(0, 60), seconds=st.integers(0, 300))

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.forks import CRAWLER, forks, needs_a_start, simulator
+from tests.forks import CRAWLER, Forked, forks, needs_a_start, simulator
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.served import Line, read_served
 
@@ -25,13 +25,15 @@ _PATIENCE_S = 300.0  # a job on a busy cluster; pytest ends what hangs elsewhere
 # what becomes of a user of the map job
 STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "unreached", "existing")
 
+Background = Forked | subprocess.Popen[Any]
+
 
 class Crawl:
     """A working folder with settings by variables alone."""
 
     def __init__(self, folder: Path, base_url: str = "", visitor_url: str = "") -> None:
         self.folder = folder
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[Background] = []
         self.env = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
         self.env |= {
             "WEIBO_SITE__BASE_URL": base_url or "http://127.0.0.1:9",
@@ -104,8 +106,18 @@ class Crawl:
         data: dict[str, Any] = json.loads(self.run(*arguments, "--json", code=code, **env).stdout)
         return data
 
-    def start(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":
+    def start(self, *arguments: str, **env: str) -> Forked:
         """One command in the background, in a group of its own."""
+        env = self.env | env
+        assert not needs_a_start(env)
+        with self._output(len(self._started)).open("wb") as file:
+            output = file.fileno()
+            process = forks().begin(CRAWLER, arguments, self.folder, env, output, output)
+        self._started.append(process)
+        return process
+
+    def start_anew(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":
+        """The same as a child of ours, whose job is a child of it."""
         with self._output(len(self._started)).open("wb") as output:
             process = subprocess.Popen(
                 self.command(*arguments),
@@ -118,7 +130,7 @@ class Crawl:
         self._started.append(process)
         return process
 
-    def said(self, process: "subprocess.Popen[bytes]") -> str:
+    def said(self, process: Background) -> str:
         """All that a started command printed so far."""
         return self._output(self._started.index(process)).read_text("utf-8", "replace")
 
@@ -159,7 +171,7 @@ class Truth:
         return read_served(self.folder / "served.jsonl")
 
 
-def until(crawl: Crawl, process: "subprocess.Popen[bytes]", come: Callable[[], bool]) -> None:
+def until(crawl: Crawl, process: Background, come: Callable[[], bool]) -> None:
     """Wait for something that a started command brings about."""
     deadline = time.monotonic() + _PATIENCE_S
     while not come():

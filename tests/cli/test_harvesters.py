@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
+from tests.forks import Forked
 from weibo_crawler.cli.harvesters import Others
 from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.store.owners import is_dead
@@ -28,7 +29,7 @@ def harvesters(crawl: Crawl) -> dict[int, str]:
     return {int(name.split("/")[1]): name for name in names if not is_dead(name)}
 
 
-def started(crawl: Crawl, truth: Truth, n: int) -> tuple["subprocess.Popen[bytes]", dict[int, str]]:
+def started(crawl: Crawl, truth: Truth, n: int) -> tuple[Forked, dict[int, str]]:
     """A run whose n harvesters are all at work in the middle of the walk, and those beside the
     first one."""
     process = crawl.start("harvest", "--processes", str(n), **FEW_AT_ONCE)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
-from tests.forks import forks
+from tests.forks import Forked, forks
 from weibo_crawler.analysis.files import parts_folder, replacing
 from weibo_crawler.store.owners import new_owner
 
@@ -111,13 +111,11 @@ def test_the_next_run_removes_what_a_killed_one_left(imported: tuple[Crawl, Trut
     second = _working(crawl, tmp, besides=left)
     assert not left & {each.name for each in tmp.iterdir()}
     second.send_signal(signal.SIGTERM)
-    second.wait(timeout=60)
+    second.wait(60)
     assert not list(tmp.iterdir())
 
 
-def _working(
-    crawl: Crawl, tmp: Path, besides: frozenset[str] | set[str] = frozenset()
-) -> "subprocess.Popen[bytes]":
+def _working(crawl: Crawl, tmp: Path, besides: frozenset[str] | set[str] = frozenset()) -> Forked:
     """A posts run that has made its temporary files."""
     process = crawl.start("posts")
     deadline = time.monotonic() + 60
@@ -156,7 +154,7 @@ def test_a_foreign_folder_of_a_like_name_stays(imported: tuple[Crawl, Truth]) ->
     tmp = Path(crawl.env["TMPDIR"])
     (tmp / "kept").mkdir()
     (tmp / "kept/file").touch()
-    process = crawl.start("status")
+    process = crawl.start_anew("status")  # its end leaves its number until we wait
     dead = f"weibo-crawler.posts.{_owner(process)}"
     process.wait()
     (tmp / dead).symlink_to(tmp / "kept")

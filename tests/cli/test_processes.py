@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.crawls import Crawl, simulated, walk_with_echoes
+from tests.forks import Forked
 
 TABLES = ("users", "posts", "comments", "reposts", "edges", "ledgers")
 
@@ -22,7 +22,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
         yield crawl
 
 
-def begun(crawl: Crawl) -> tuple[Path, "subprocess.Popen[bytes]", list[int]]:
+def begun(crawl: Crawl) -> tuple[Path, Forked, list[int]]:
     """An export by two processes, which have just been started: its folder of parts, itself, and
     these."""
     running = crawl.start("export", "posts", "-o", "p.jsonl", "--processes", "2")

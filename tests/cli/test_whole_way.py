@@ -227,9 +227,11 @@ def signal_after(
     crawl: Crawl, truth: Truth, requests: int, number: signal.Signals, *arguments: str
 ) -> int:
     """Start a command, send it a signal when the site has seen so many requests; its exit code.
-    SIGKILL goes to its whole group, any other to the process alone."""
+    SIGKILL goes to its whole group, any other to the process alone. Who is to hear a Ctrl-C is
+    started as a shell does."""
     asked = len(truth.served())
-    process = crawl.start(*arguments)
+    start = crawl.start_anew if number is signal.SIGINT else crawl.start
+    process = start(*arguments)
     deadline = time.monotonic() + _PATIENCE_S
     while len(truth.served()) < asked + requests:
         assert process.poll() is None, "it ended before the signal"
@@ -353,7 +355,7 @@ def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> 
         n = deepest = 0
         while n <= deepest:
             asked = len(truth.served())
-            process = crawl.start("posts", "--runner", "local")
+            process = crawl.start_anew("posts", "--runner", "local")
             until(crawl, process, lambda: len(truth.served()) >= asked + 10)  # noqa: B023
             below = below_of(process.pid)
             deepest = len(below) - 1  # mappers come and go, so there may be fewer than before

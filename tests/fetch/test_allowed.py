@@ -169,10 +169,11 @@ def crawl(
     async def crawled() -> None:
         walks: list[asyncio.Task[None]] = []
         end = asyncio.get_running_loop().time() + seconds
+        look_s = max(1.0, seconds / 1000)  # hours of seconds are many
         while (left_s := end - asyncio.get_running_loop().time()) > 0:
             more = range(len(walks), fetcher.room().places)
             walks += [asyncio.create_task(walk(uid)) for uid in more]
-            await asyncio.wait(walks, timeout=min(1.0, left_s), return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.sleep(min(look_s, left_s))
             if any(one.done() for one in walks):
                 break
         failed = [one.exception() for one in walks if one.done()]

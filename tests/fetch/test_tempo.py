@@ -6,9 +6,10 @@ from collections.abc import Callable
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fetch.virtual import run
 from tests.fetch.worlds import World, ask
 from weibo_crawler.fetch.egress import Egress
@@ -69,7 +70,7 @@ def with_and_without(is_over: Ends, ceiling: float) -> tuple[int, int]:
     return with_it, without
 
 
-@settings(deadline=None)
+@examples(40)
 @given(st.integers(5, 60), st.floats(1.0, 30.0), st.floats(1.5, 20.0))
 def test_a_limit_that_ends_sessions_is_found(most: int, window_s: float, over: float) -> None:
     """Law 16: who is too fast finds the session over. After a quarter of an hour an hour brings
@@ -79,7 +80,7 @@ def test_a_limit_that_ends_sessions_is_found(most: int, window_s: float, over: f
     assert good >= 0.75 * 3600.0 * limit.per_s
 
 
-@settings(deadline=None)
+@examples(40)
 @given(st.integers(1, 400), st.floats(0.5, 20.0))
 def test_sessions_of_so_many_requests_bring_as_many(life: int, ceiling: float) -> None:
     """Slower helps nothing there, and costs nothing but the rest of the last session."""
@@ -87,7 +88,7 @@ def test_sessions_of_so_many_requests_bring_as_many(life: int, ceiling: float) -
     assert got >= without - life - 1
 
 
-@settings(deadline=None)
+@examples(40)
 @given(st.floats(2.0, 200.0), st.floats(0.5, 20.0))
 def test_sessions_of_so_many_seconds_lose_little(life_s: float, ceiling: float) -> None:
     """Slower loses there, so it is tried in one session of twelve at most."""

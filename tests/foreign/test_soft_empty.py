@@ -90,7 +90,7 @@ def _switch(
         time.sleep(0.002)
     assert process.poll() is None, "the run ended before the site fell silent"
     site.set(state)
-    code = process.wait(timeout=120)
+    code = process.wait(120)
     asked = sum(what == "soft" for _, what in site.log)
     said = crawl.said(process)
     assert code == 4, f"exit code {code} after {asked} silent answers\n{said}"

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,23 @@ _JOBS = Path(str(resource("jobs")))
 pytest.importorskip("happybase", reason="the archive holds the cluster extra")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quickly() -> Iterator[None]:
+    """Nothing here depends on how well it is compressed, which takes as long as all else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archive, "_LEVEL", 0)
+        yield
+
+
 @pytest.fixture(scope="module")
-def packed() -> dict[str, bytes]:
-    return {link: written(archive) for link, archive in archives().items()}
+def ours() -> dict[str, Archive]:
+    """Made once: they read all that is installed."""
+    return archives()
+
+
+@pytest.fixture(scope="module")
+def packed(ours: dict[str, Archive]) -> dict[str, bytes]:
+    return {link: written(archive) for link, archive in ours.items()}
 
 
 def written(archive: Archive) -> bytes:
@@ -114,8 +129,8 @@ def test_processes_of_a_task_unpack_at_once(task: Path, tmp_path: Path) -> None:
     import_all = started("import cryptography, msgspec, pyroaring, certifi; certifi.contents()")
     options = within(tmp_path)
     options.pop("timeout"), options.pop("capture_output")
-    running = [subprocess.Popen(import_all, **options) for _ in range(8)]
-    assert [process.wait(60) for process in running] == [0] * 8
+    running = [subprocess.Popen(import_all, **options) for _ in range(4)]
+    assert [process.wait(60) for process in running] == [0] * 4
     assert {path.name for path in tmp_path.iterdir()} == {"packages", ENV, PACKAGES}
 
 
@@ -137,11 +152,13 @@ def test_nodes_fetch_as_we_do_here(task: Path) -> None:
     assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 
-def test_the_same_files_give_the_same_archives(packed: dict[str, bytes]) -> None:
+def test_the_same_files_give_the_same_archives(
+    ours: dict[str, Archive], packed: dict[str, bytes]
+) -> None:
     """Names and files depend on the content alone, so an archive is uploaded once; compiled modules
     may name the place where Python here compiled them."""
-    one, other = archives(), archives()
-    assert [each.name for each in one.values()] == [each.name for each in other.values()]
+    other = archives()
+    assert [each.name for each in ours.values()] == [each.name for each in other.values()]
     again = io.BytesIO(written(other[ENV]))
     with zipfile.ZipFile(again) as new, zipfile.ZipFile(io.BytesIO(packed[ENV])) as old:
         assert new.namelist() == old.namelist()
@@ -150,14 +167,14 @@ def test_the_same_files_give_the_same_archives(packed: dict[str, bytes]) -> None
         assert {file.date_time for file in new.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_what_keeps_answers_travels_where_it_is_used() -> None:
+def test_what_keeps_answers_travels_where_it_is_used(ours: dict[str, Archive]) -> None:
     """It is a quarter of all, and off by default."""
-    with_it, without = archives(), archives(keeps_answers=False)
-    assert with_it[ENV].name == without[ENV].name
-    assert with_it[PACKAGES].name != without[PACKAGES].name
+    without = archives(keeps_answers=False)
+    assert ours[ENV].name == without[ENV].name
+    assert ours[PACKAGES].name != without[PACKAGES].name
     left_out = {
         place.partition("/")[0].partition("-")[0]
-        for place in with_it[PACKAGES].places - without[PACKAGES].places
+        for place in ours[PACKAGES].places - without[PACKAGES].places
     }
     assert left_out == {"warcio", "zstandard"}
 
@@ -179,14 +196,15 @@ def test_a_module_that_python_has_kept_is_not_compiled_again(
     assert code.co_filename == ("module.py" if is_stale else str(source))
 
 
-def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_content_is_another_name(
+    ours: dict[str, Archive], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A changed byte of ours makes another archive, and leaves what is required as it is: that is
     most of all, and need not travel again."""
-    before = archives()
     monkeypatch.setattr(archive, "_SITE", archive._SITE + b"# changed\n")
     after = archives()
-    assert after[ENV].name != before[ENV].name
-    assert after[PACKAGES].name == before[PACKAGES].name
+    assert after[ENV].name != ours[ENV].name
+    assert after[PACKAGES].name == ours[PACKAGES].name
 
 
 def test_another_python_is_told_by_the_exit_code(tmp_path: Path) -> None:

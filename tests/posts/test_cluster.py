@@ -12,6 +12,7 @@ import pytest
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
+from weibo_crawler.posts import archive as archive_module
 from weibo_crawler.posts.archive import ENV, PACKAGES, WRONG_PYTHON
 from weibo_crawler.posts.cluster import Cluster, check_key, outdated, pack
 from weibo_crawler.posts.hdfs import streaming_jar
@@ -99,8 +100,11 @@ def test_an_archive_goes_when_nobody_may_use_it() -> None:
 
 
 @pytest.mark.parametrize("keeps_answers", [False, True])
-def test_what_a_job_needs_is_packed_once(tmp_path: Path, *, keeps_answers: bool) -> None:
+def test_what_a_job_needs_is_packed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keeps_answers: bool
+) -> None:
     """Unless it lies in HDFS; what keeps answers is part of it where they are kept."""
+    monkeypatch.setattr(archive_module, "_LEVEL", 0)  # how well it is compressed is all the same
     kept = config.Archive(folder="hdfs://host/answers" if keeps_answers else None)
     settings, looked = Settings(store=STORE, archive=kept), Future[set[str]]()
     looked.set_exception(StoreError("no such folder yet"))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pymysql
 
-from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.crawls import Background, Crawl, Truth, simulated
 from tests.stack.conftest import ROOT, RUNNER, Running
 from tests.stack.hbase_worlds import drop, make
 from weibo_crawler.posts.handover import SETTINGS
@@ -122,7 +122,7 @@ def mappers(crawl: Crawl | None = None) -> list[int]:
     return found
 
 
-def wait_for_requests(truth: Truth, more: int, process: "subprocess.Popen[bytes]") -> None:
+def wait_for_requests(truth: Truth, more: int, process: Background) -> None:
     """Until the site was asked so many times more; the process must still run."""
     target = len(truth.served()) + more
     while len(truth.served()) < target:

@@ -4,7 +4,6 @@ with each of them killed on the way. What is held is what the simulated site say
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -160,7 +159,7 @@ def test_killed_on_the_way(
         crawl.run("harvest")
         crawl.run("import")
         through_proxies(crawl, tmp_path)
-        process: subprocess.Popen[bytes] = crawl.start("posts", "--runner", "hadoop")
+        process = crawl.start("posts", "--runner", "hadoop")
         for fault in faults:
             wait_for_requests(truth, 150, process)
             fault(stack, crawl)
