@@ -36,6 +36,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_AS,
     WAITING_FOR,
     ended_by,
     parse_said,
@@ -481,7 +482,7 @@ class RangeCrawler:
             counters.update({FAILED_BY + why: n for why, n in reasons})
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
-                counters[WAITING] = 1
+                counters[WAITING] = counters[WAITING_AS + waits_for] = 1
             if ended is None and (store := self._tables.waits_for):
                 counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at
