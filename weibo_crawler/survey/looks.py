@@ -120,8 +120,8 @@ class Looks:
         return await self._maybe(LATER_POSTS, request, why, nth=2)
 
     async def _text(self, posts: Iterable[Post]) -> Look:
-        """By the ways to it, until one shows it. Of a way that has changed its shape is told, though
-        another one shows it: a crawl tries it, too."""
+        """By the ways to it, until one shows it. A way that has changed its shape is told, though
+        another one shows the text: a crawl tries it, too."""
         cut = next((post for post in posts if not post.text_complete), None)
         if cut is None:
             return Look(TEXT, None, self._over or self._unread or "no text on page 1 is cut")

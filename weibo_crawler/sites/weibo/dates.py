@@ -2,8 +2,8 @@
 
 The mid of a post holds the second at which it was made. Where the site's words are coarser and
 agree with it, the second is taken from there; where both speak of our time and are more than a day
-apart, the id decides, too (docs/tables.md). Words that count from now ("5分钟前") agree with it within
-a day: our clock may go wrong by hours, and somebody may have kept the page.
+apart, the id decides, too (docs/tables.md). Words that count from now ("5分钟前") agree with it
+within a day: our clock may go wrong by hours, and somebody may have kept the page.
 """
 
 import re
