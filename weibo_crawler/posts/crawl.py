@@ -191,6 +191,7 @@ class RangeCrawler:
 
     async def _crawl(self, take: Callable[[], Chunk], emit: Emit) -> None:
         self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
+        self._raise_if_stopped()
         if self._fetcher is None:
             self._fetcher = open_fetcher(
                 *(self._settings, self._site, self._counters, self._leases, self._on_answer)
@@ -211,11 +212,14 @@ class RangeCrawler:
             await self._share_facts(self._fetcher)
         if self._failure is not None:
             raise self._failure
+        self._raise_if_stopped()
+        self._report(None)
+
+    def _raise_if_stopped(self) -> None:
         if self._stopping:
             if said := parse_said(self._stopping):
                 raise SiteSaysNo(said.message)
             raise Interrupted(f"the posts job was stopped: {self._stopping}")
-        self._report(None)
 
     async def _visit_all(
         self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk], emit: Emit
