@@ -742,6 +742,23 @@ def test_a_number_that_cannot_be_read_is_named(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("https://m.weibo.cn/u/1700000000", "'https://m.weibo.cn/u/1700000000' is no uid"),
+        ("https://m.weibo.cn/u/" + "7" * 90, f"'https://m.weibo.cn/u/{'7' * 38}…' is no uid"),
+    ],
+)
+def test_what_is_quoted_is_what_was_given(
+    capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    """An address that lost its last digit in the message would be another user's; where a long one
+    is cut, that is seen."""
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["scan", "posts", "--uid", text])
+    assert said in capsys.readouterr().err
+
+
 def test_status_says_how_a_harvest_ended_that_could_walk_nobody(crawl: Crawl) -> None:
     """Law 12: the run ended with 4, and `status` gives its reason, not that nobody new is found;
     so after a second run, to which nothing was left. Where nothing is shown nobody failed."""

@@ -93,7 +93,7 @@ def test_sessions_that_end_after_few_requests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("posts", b"mappers that wait, as no egress may go: "),
+        ("posts", b" (no egress may go (2 dead); the first to be tried again"),
         ("harvest", b"0 lists read; waits: no egress may go (2 dead); the first to be tried again"),
     ],
 )

@@ -1044,6 +1044,13 @@ CHANGES = [
         f"{POSTS}/test_changes.py",
     ),
     Change(
+        "what was deleted while a visit read on is asked for by no later one",
+        "posts/visit.py",
+        "max(0, surplus, self._fallen_by())",
+        "max(0, self._fallen_by())",
+        f"{POSTS}/test_missed.py",
+    ),
+    Change(
         "a replay knows of a wall only after it",
         "reparse/replay.py",
         "self._walled = set(index.walled)",

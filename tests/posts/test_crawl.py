@@ -446,6 +446,23 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
     assert all(len(crawl_.posts(uid)) == 15 for uid in world)
 
 
+def test_a_mapper_that_begins_after_the_stop_opens_nothing(crawl_: Crawl) -> None:
+    """A list of proxies that went bad meanwhile would make of a Ctrl-C an error of the settings."""
+    crawl_.add(6)
+    STOP.of("stopped").put(crawl_.users, "interrupted")
+    fetcher = _Closing({6: timeline(6, 15)})
+    with pytest.raises(Interrupted):
+        crawl_.run(fetcher, run_id="stopped")
+    assert not fetcher.was_closed
+
+
+class _Closing(ScriptedFetcher):
+    was_closed = False  # so it is if it was opened
+
+    async def close(self) -> None:
+        self.was_closed = True
+
+
 class _Slow(ScriptedFetcher):
     async def fetch(self, ask: Ask) -> Fetched:
         import asyncio

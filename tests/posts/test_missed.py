@@ -134,6 +134,25 @@ def test_what_was_deleted_between_two_pages_is_asked_for(crawl_: Crawl, word: Ve
         assert again.asked == [PAGE_1]
 
 
+@pytest.mark.parametrize("untold", [0, 1])
+def test_what_was_deleted_while_a_visit_read_on_is_asked_for(crawl_: Crawl, untold: int) -> None:
+    """The visit was shown it and, on a later page, a count without it. So the count does not fall
+    after it; yet more is held than there is, and each visit would read the whole timeline for it.
+    Where no word tells, the next visit asks for one."""
+    crawl_.add(6)
+    posts = timeline(6, 25)
+    crawl_.run(ScriptedFetcher({6: posts}, announced={6: 24}))
+    left = without(posts, 1015)
+    for _ in range(untold):
+        crawl_.run(ScriptedFetcher({6: left}), refresh=True)
+        assert gone(crawl_) == set()
+    crawl_.run(ScriptedFetcher({6: left}, said={1015: Verdict.GONE}), refresh=True)
+    assert gone(crawl_) == {1015}
+    again = ScriptedFetcher({6: left})
+    crawl_.run(again, refresh=True)
+    assert again.asked == [PAGE_1]
+
+
 def test_what_was_deleted_is_told_from_what_an_old_page_lacks(crawl_: Crawl) -> None:
     """The page of another egress lacks what was deleted, and is asked about in its turn."""
     posts = held(crawl_)

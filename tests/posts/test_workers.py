@@ -7,6 +7,7 @@ from weibo_crawler.cli.posts import posts_line
 from weibo_crawler.posts.workers import (
     ORDERED,
     WAITING,
+    WAITING_AS,
     WAITING_FOR,
     Said,
     counters,
@@ -83,6 +84,16 @@ def test_what_mappers_wait_for_is_told() -> None:
     rows = [attempt(n, 0)._replace(counters={f"{WAITING_FOR}{away}": 1}) for n in range(3)]
     assert posts_line(counters(rows)) == (f"0 new posts, 0 pages; mappers that wait for {away}: 3")
     assert posts_line({"posts.new": 5, "page.ok": 2}) == "5 new posts, 2 pages"
+
+
+def test_why_mappers_have_no_egress_is_told() -> None:
+    """The live line says of one of them, the one with most to say, what stands in its way."""
+    whys = [
+        "no egress may go (1 dead); in the way: the proxy answers CONNECT with 407 3 x",
+        "other",
+    ]
+    rows = [attempt(n, 0)._replace(counters={WAITING: 1, WAITING_AS + whys[n]: 1}) for n in (0, 1)]
+    assert posts_line(counters(rows)) == f"0 new posts, 0 pages; mappers that wait: 2 ({whys[0]})"
 
 
 def test_the_error_of_an_attempt_that_was_made_up_for_is_none() -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
@@ -266,6 +267,38 @@ def test_what_is_no_database_is_refused(url: str, path: Path) -> None:
     assert str(path) in str(caught.value)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("column", "damage"),
+    [("cells", rb"{"), ("cells", b'{"user:id":"\xff"}'), ("cells", b"[]"), ("row_key", b"k\xff")],
+)
+def test_bytes_that_were_damaged_are_no_fault_of_ours(
+    url: str, path: Path, column: str, damage: bytes
+) -> None:
+    """A file whose pages fit, and that holds what nobody has written there: whoever reads it is
+    told which file, and what to do."""
+    store = SqliteTables(url)
+    store.userlist.put([Put("k", {"user:id": "5"}, 1), Put("k", {"user:id": "6"}, 2)])
+    with closing(sqlite3.connect(path)) as conn, conn:
+        changed = f"UPDATE cells_userlist SET {column} = CAST(? AS TEXT) WHERE ts = 1"
+        conn.execute(changed, (damage,))
+    table = store.userlist
+    key = "k" if column == "cells" else damage.decode("utf-8", "surrogateescape")
+    reads: list[Callable[[], object]] = [lambda: list(table.scan())]
+    if column == "cells":
+        reads += [
+            lambda: table.row(key),
+            lambda: table.rows([key]),
+            lambda: table.versions(key, "user:id"),
+            lambda: list(table.states(key)),
+            lambda: table.delete(key, ["user:id"]),
+        ]
+    for read in reads:
+        with pytest.raises(StoreError) as told:
+            read()
+        assert str(told.value).startswith(f"{path}: damaged")
+        assert "put a copy of it back" in str(told.value)
 
 
 def test_a_place_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ EXIT_CODES = """exit codes:
   4 the site says no   5 a store cannot be reached or written
   130 interrupted after a clean stop (a second Ctrl-C stops at once)"""
 
+_QUOTED = 60  # characters: an address of a profile fits
 _PARTED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:_[0-9]{3})+")
 
 
@@ -577,7 +578,7 @@ def _place(text: str) -> Path | str:
 def _path(text: str) -> Path:
     """A file or folder; `""`, which `Path` takes for the working folder, names none."""
     if not text.strip():
-        raise argparse.ArgumentTypeError(f"{text[:30]!r} names no file or folder")
+        raise argparse.ArgumentTypeError(f"{_quoted(text)} names no file or folder")
     return Path(text)
 
 
@@ -698,6 +699,11 @@ def _operator_commands(commands: Any) -> None:
     forget.add_argument("uids", nargs="+", metavar="FILE|UID", help="a file of uids, or a uid")
 
 
+def _quoted(text: str) -> str:
+    """What was given, as a message quotes it: whole, or seen to be cut."""
+    return repr(text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…")
+
+
 def _span(text: str) -> float:
     """Seconds."""
     units = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -705,7 +711,7 @@ def _span(text: str) -> float:
         number = text.removesuffix(unit)
         if number != text and number.isdecimal() and 0 < len(number) < 8 and int(number):
             return float(int(number) * seconds)
-    raise argparse.ArgumentTypeError(f"{text[:30]!r} is no span: write 90min, 24h or 7d")
+    raise argparse.ArgumentTypeError(f"{_quoted(text)} is no span: write 90min, 24h or 7d")
 
 
 def _uid(text: str) -> Id:
@@ -713,7 +719,7 @@ def _uid(text: str) -> Id:
         return text
     if not text.isdecimal():  # with commas it would be several
         what = "a uid is the number in m.weibo.cn/u/<uid>"
-        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid: {what}")
+        raise argparse.ArgumentTypeError(f"{_quoted(text)} is no uid: {what}")
     return _whole(1, 2**63 - 1)(text)
 
 
@@ -723,7 +729,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         digits = re.sub("[,_]", "", text) if _PARTED.fullmatch(text) else text
         if not re.fullmatch(r"[+-]?[0-9]{1,30}", digits):
-            raise argparse.ArgumentTypeError(f"{text[:30]!r} is no whole number")
+            raise argparse.ArgumentTypeError(f"{_quoted(text)} is no whole number")
         number = int(digits)
         if not least <= number <= most:
             raise argparse.ArgumentTypeError(f"{text[:30]} is not between {least:,} and {most:,}")

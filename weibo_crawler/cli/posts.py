@@ -33,6 +33,7 @@ from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import (
     WAITING,
+    WAITING_AS,
     WAITING_FOR,
     ended_by,
 )
@@ -335,7 +336,9 @@ def _warn_of_others(home: Home) -> None:
 def posts_line(counters: dict[str, int]) -> str:
     """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    waits = [f"; mappers that wait, as no egress may go: {waiting:,}"] if waiting else []
+    whys = (name.removeprefix(WAITING_AS) for name in counters if name.startswith(WAITING_AS))
+    why = max(whys, key=len, default="no egress may go")  # each says much the same of its own
+    waits = [f"; mappers that wait: {waiting:,} ({why})"] if waiting else []
     waits += [
         f"; mappers that wait for {name.removeprefix(WAITING_FOR)}: {n:,}"
         for name, n in counters.items()

@@ -36,6 +36,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_AS,
     WAITING_FOR,
     ended_by,
     parse_said,
@@ -190,6 +191,7 @@ class RangeCrawler:
 
     async def _crawl(self, take: Callable[[], Chunk], emit: Emit) -> None:
         self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
+        self._raise_if_stopped()
         if self._fetcher is None:
             self._fetcher = open_fetcher(
                 *(self._settings, self._site, self._counters, self._leases, self._on_answer)
@@ -210,11 +212,14 @@ class RangeCrawler:
             await self._share_facts(self._fetcher)
         if self._failure is not None:
             raise self._failure
+        self._raise_if_stopped()
+        self._report(None)
+
+    def _raise_if_stopped(self) -> None:
         if self._stopping:
             if said := parse_said(self._stopping):
                 raise SiteSaysNo(said.message)
             raise Interrupted(f"the posts job was stopped: {self._stopping}")
-        self._report(None)
 
     async def _visit_all(
         self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk], emit: Emit
@@ -481,7 +486,7 @@ class RangeCrawler:
             counters.update({FAILED_BY + why: n for why, n in reasons})
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
-                counters[WAITING] = 1
+                counters[WAITING] = counters[WAITING_AS + waits_for] = 1
             if ended is None and (store := self._tables.waits_for):
                 counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at

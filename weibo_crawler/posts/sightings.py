@@ -116,18 +116,19 @@ class Sightings:
             return False
         return len(self.shown()) + self.unnamed >= announced - hidden
 
-    def is_surplus(
+    def surplus(
         self, announced: int | None, page: PostPage | None = None, *, is_first: bool = False
-    ) -> bool:
-        """Whether more posts are held than are announced: some were deleted where no visit has
-        looked since. page: one that is not stored yet; is_first: it is the first one."""
+    ) -> int:
+        """How many more posts are held than are announced: so many were deleted where no visit has
+        looked since. 0 or less: none, as far as is known. page: one that is not stored yet;
+        is_first: it is the first one."""
         if announced is None or announced >= self._exact_below:
-            return False
+            return 0
         held, gone = self.known | self.seen, self.gone
         if page is not None:
             gone = gone | self.lost(page, (), is_first=is_first)
             held = held | {post.mid for post in page.posts}
-        return len(held - gone) > announced
+        return len(held - gone) - announced
 
     def standing(self) -> int:
         """How many posts the site has, as far as is known: held and not gone, or unreadable."""

@@ -306,9 +306,10 @@ class Timeline:
             known=self._sightings.known - self._sightings.gone,
             seen=self._sightings.seen,
             is_surplus=not visit.is_count_old
-            and self._sightings.is_surplus(
+            and self._sightings.surplus(
                 visit.ledger.announced, page, is_first=not visit.ledger.cursor
-            ),
+            )
+            > 0,
         )
 
     def _expected(self) -> Expect:

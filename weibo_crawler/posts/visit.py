@@ -112,7 +112,7 @@ class _Visit(UnderWay):
         if stopped == "login_wall" and self.ledger.walled_at is None:
             return False
         if stopped in LIMITS:
-            return not self.sightings.is_surplus(announced)
+            return not self.sightings.surplus(announced) > 0
         if not self.ledger.pages and announced != 0:
             return False  # nothing at all was shown, however much is held
         return self.sightings.missing(announced) <= _MISSING_SHARE * (announced or 0)
@@ -134,7 +134,8 @@ class _Visit(UnderWay):
         if below and is_sure and is_all and await self.belief.is_gone(below):
             await self.pages.vanish(below, self.timeline.shown_at)
         suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
-        for mid in suspects[: max(0, self._fallen_by())]:
+        surplus = sightings.surplus(self.ledger.announced)
+        for mid in suspects[: max(0, surplus, self._fallen_by())]:
             if await self.missed.is_gone(mid):
                 await self.pages.vanish([mid], self.timeline.shown_at)
 

@@ -14,6 +14,7 @@ from weibo_crawler.store import WorkerRow
 
 ORDERED = "interrupted"  # how a mapper ends that was told to
 WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now: 1
+WAITING_AS = f"{WAITING} as "  # before why it has none
 WAITING_FOR = f"{WAITING} for "  # before the name of a store that is away, and what it said
 # visits that tell something about the site (no retries of what failed before, no doubts), and how
 # many of them failed

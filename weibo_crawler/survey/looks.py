@@ -82,6 +82,7 @@ class Looks:
         self._site, self._fetcher, self._uid = site, fetcher, uid
         self._patience_s, self._wants_info, self._topic = patience_s, wants_info, topic
         self._over, self._none = "", f"{site.title} has no such page"
+        self._unread = ""  # why nobody knows what page 1 of the posts leads to
 
     async def run(self) -> AsyncIterator[Look]:
         """Each page as soon as it is known."""
@@ -90,6 +91,8 @@ class Looks:
         yield (first := await self._look(POSTS, Ask(site.posts(uid, ""))))
         shown = first.reading.record if first.reading else None
         page = shown if isinstance(shown, PostPage) else PostPage(uid, (), None)
+        if shown is not page:
+            self._unread = "page 1 of the posts is not shown"
         yield await self._later(page)
         for edge, name in LISTS.items():
             request = site.edge(edge, uid, "") if edge in site.edges else None
@@ -113,19 +116,22 @@ class Looks:
         request = None
         if page.next_cursor is not None:
             request = self._site.posts(self._uid, page.next_cursor)
-        return await self._maybe(LATER_POSTS, request, "page 1 names no next page", nth=2)
+        why = self._unread or "page 1 names no next page"
+        return await self._maybe(LATER_POSTS, request, why, nth=2)
 
     async def _text(self, posts: Iterable[Post]) -> Look:
-        """By the ways to it, until one shows it."""
+        """By the ways to it, until one shows it. A way that has changed its shape is told, though
+        another one shows the text: a crawl tries it, too."""
         cut = next((post for post in posts if not post.text_complete), None)
         if cut is None:
-            return Look(TEXT, None, self._over or "no text on page 1 is cut")
-        look = Look(TEXT, None)
+            return Look(TEXT, None, self._over or self._unread or "no text on page 1 is cut")
+        look, changed = Look(TEXT, None), None
         for request in self._site.full_text(self._uid, cut.mid):
             look = await self._look(TEXT, Ask(request))
             if look.is_shown or look.reading is None:
                 break
-        return look
+            changed = look if look.reading.verdict is Verdict.DRIFTED else changed
+        return changed or look
 
     async def _echoes(self, which: EchoList, posts: Iterable[Post]) -> Look:
         if which.kind not in self._site.kinds:
@@ -135,7 +141,8 @@ class Looks:
         if best is not None and which.announced(best):
             request = self._site.echoes(which.kind, best.mid)
             request = replace(request, owners=which.owners(best))
-        return await self._maybe(which.name, request, "no post on page 1 announces any")
+        why = self._unread or "no post on page 1 announces any"
+        return await self._maybe(which.name, request, why)
 
     async def _maybe(self, name: str, request: Request | None, why: str, nth: int = 1) -> Look:
         if request is None:

@@ -218,7 +218,13 @@ def test_a_page_made_before_midnight_and_read_after(words: str, posted: str) -> 
         # within a day the site's own second stands
         ("Thu Jun 13 11:00:31 +0800 2019", "2019-06-13T11:00:30", "2019-06-13T11:00:31", "second"),
         # coarse words that disagree a little stand, too
-        ("5分钟前", "2019-06-15T11:00:00", "2019-06-15T11:55:00", "minute"),
+        ("06-15 11:55", "2019-06-15T11:00:00", "2019-06-15T11:55:00", "minute"),
+        # but for those that count from our clock, or from that of a page that somebody had kept
+        ("5分钟前", "2019-06-15T08:00:10", "2019-06-15T08:00:10", "mid"),
+        ("刚刚", "2019-06-15T20:00:10", "2019-06-15T20:00:10", "mid"),
+        ("半小时前", "2019-06-15T03:00:10", "2019-06-15T03:00:10", "mid"),
+        ("2小时前", "2019-06-15T18:00:10", "2019-06-15T18:00:10", "mid"),
+        ("5分钟前", "2010-06-15T08:00:10", "2019-06-15T11:55:00", "minute"),
         # two times of our days: the id decides
         ("Thu Jun 13 11:00:31 +0800 2013", "2019-06-13T11:00:30", "2019-06-13T11:00:30", "mid"),
         ("2099-01-01", "2019-06-13T11:00:30", "2019-06-13T11:00:30", "mid"),

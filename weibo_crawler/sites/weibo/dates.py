@@ -2,7 +2,8 @@
 
 The mid of a post holds the second at which it was made. Where the site's words are coarser and
 agree with it, the second is taken from there; where both speak of our time and are more than a day
-apart, the id decides, too (docs/tables.md).
+apart, the id decides, too (docs/tables.md). Words that count from now ("5分钟前") agree with it
+within a day: our clock may go wrong by hours, and somebody may have kept the page.
 """
 
 import re
@@ -42,9 +43,9 @@ _DOTTED = re.compile(r"^(\d{4})\.(\d\d?)\.(\d\d?)(?!\d)", re.ASCII)
 _DAYS_BACK = {"今天": 0, "昨天": 1, "前天": 2}
 # unit in seconds, precision, how much earlier and later the post may be than the words say
 _AGO_UNITS = {
-    "秒": (1, "minute", _LATE_S, _LATE_S),
-    "分钟": (60, "minute", 60 + _LATE_S, _LATE_S),
-    "小时": (_HOUR_S, "hour", 2 * _HOUR_S, _HOUR_S),
+    "秒": (1, "minute", _DAY_S, _DAY_S),
+    "分钟": (60, "minute", _DAY_S, _DAY_S),
+    "小时": (_HOUR_S, "hour", _DAY_S, _DAY_S),
     "天": (_DAY_S, "day", 2 * _DAY_S, _DAY_S),
     "周": (7 * _DAY_S, "day", 8 * _DAY_S, _DAY_S),
     "月": (30 * _DAY_S, "day", 32 * _DAY_S, 3 * _DAY_S),
@@ -155,10 +156,10 @@ def _iso(text: str) -> Said | None:
 
 def _ago(text: str, now: int) -> Said | None:
     if text == "刚刚":
-        return Said(now, "minute", ((now - 60 - _LATE_S, now + _LATE_S),))
+        return Said(now, "minute", ((now - _DAY_S, now + _DAY_S),))
     if text == "半小时前":
         at_s = now - _HOUR_S // 2
-        return Said(at_s, "hour", ((at_s - _HOUR_S, at_s + _HOUR_S // 2),))
+        return Said(at_s, "hour", ((at_s - _DAY_S, at_s + _DAY_S),))
     match = _AGO.fullmatch(text)
     if match is None:
         return None

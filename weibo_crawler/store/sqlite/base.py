@@ -67,6 +67,8 @@ _MAKERS = {  # of each component that a command may miss, what makes it
     "users": "(nobody was seeded there): weibo-crawler seed FILE|UID",
     "tables": "(nobody was imported there): weibo-crawler import, or init,",
 }
+# what SQLite and Python say of bytes that nobody has written there, in pages that are whole
+_DAMAGED = ("Could not decode to UTF-8", "malformed JSON")
 # the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
 _NO_ROOM = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
@@ -339,8 +341,16 @@ def translated(path: Path) -> Iterator[None]:
                 f"{path}: the file or its folder may not be written: reading is all that works "
                 "there; name another, or get the permission"
             ) from error
+        if str(error).startswith(_DAMAGED):
+            raise damaged(path) from error
         found = _REMEDIES.get(code & 0xFF)  # the low byte is the kind, the rest its details
         raise StoreError(f"{path}: {error}" + (f"; {found}" if found else "")) from error
+
+
+def damaged(path: Path) -> StoreError:
+    """What to say of a file that holds bytes which nobody has written there."""
+    remedy = _REMEDIES[sqlite3.SQLITE_CORRUPT]
+    return StoreError(f"{path}: damaged: it holds what nobody has written there; {remedy}")
 
 
 def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqlite3.Connection:

@@ -9,6 +9,7 @@ SQLite compares text by its UTF-8 bytes, which is HBase's order of row keys.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from sqlite3 import Connection
@@ -21,7 +22,7 @@ from weibo_crawler.store import Cell, Put, Row, Table
 from weibo_crawler.store.rows.cells import FAMILIES, KEEP_VERSIONS, families, family_of
 from weibo_crawler.store.rows.keys import key_bounds
 from weibo_crawler.store.sql.cursor import chunks
-from weibo_crawler.store.sqlite.base import Database, immediate
+from weibo_crawler.store.sqlite.base import Database, damaged, immediate
 
 _CREATE = """
     CREATE TABLE cells_{name} (
@@ -142,7 +143,7 @@ class SqliteTable:
         for key, family, ts, _ in records:
             if ts % self._families[family] == 0:
                 due[family].add(key)
-        with self._db.translated(), immediate(self._db.conn()) as conn:
+        with self._reading(), immediate(self._db.conn()) as conn:
             conn.executemany(self._upsert, records)
             for family, keys in due.items():
                 for key in self._overfull(conn, family, keys):
@@ -152,7 +153,7 @@ class SqliteTable:
         self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
     ) -> None:
         wanted = self._columns(columns)
-        with self._db.translated(), immediate(self._db.conn()) as conn:
+        with self._reading(), immediate(self._db.conn()) as conn:
             for family in wanted.families:
                 left = []
                 for ts, cells in self._history(conn, key, family):
@@ -168,13 +169,14 @@ class SqliteTable:
     def row(self, key: str, columns: Sequence[str] | None = None) -> dict[str, str]:
         wanted = self._columns(columns)
         cells: dict[str, str] = {}
-        for family, packed in self._db.read(
+        sql = (
             f"SELECT family, CAST(cells AS BLOB) FROM {self._table} "
-            "WHERE row_key = ? ORDER BY family, ts",
-            (key,),
-        ):
-            if family in wanted.families:
-                cells.update(_decode(packed))
+            "WHERE row_key = ? ORDER BY family, ts"
+        )
+        with self._reading():
+            for family, packed in self._db.read(sql, (key,)):
+                if family in wanted.families:
+                    cells.update(_decode(packed))
         return wanted.pick(cells)
 
     def rows(
@@ -188,7 +190,7 @@ class SqliteTable:
 
     def versions(self, key: str, column: str) -> list[Cell]:
         family = self._family_of[column]
-        with self._db.translated():
+        with self._reading():
             history = self._history(self._db.conn(), key, family)
         found = [Cell(ts, cells[column]) for ts, cells in history if column in cells]
         return found[: self._families[family]]
@@ -217,8 +219,9 @@ class SqliteTable:
         sql = f"SELECT ts, CAST(cells AS BLOB) FROM {self._table} WHERE row_key = ? ORDER BY ts"
         cells: dict[str, str] = {}
         found: dict[int, dict[str, str]] = {}
-        for ts, packed in self._db.read(sql, (key,)):
-            found[ts] = cells = {**cells, **_decode(packed)}
+        with self._reading():
+            for ts, packed in self._db.read(sql, (key,)):
+                found[ts] = cells = {**cells, **_decode(packed)}
         return iter([*found.items()][::-1])
 
     def keys(self, prefix: str) -> Iterator[str]:
@@ -294,7 +297,7 @@ class SqliteTable:
         page: list[Row] = []
         key, size = "", 0
         cells: dict[str, str] = {}
-        with self._db.translated():
+        with self._reading():
             for row_key, packed in self._db.conn().execute(sql, values):
                 if row_key == key and cells:
                     cells.update(_decode(packed))  # a newer timestamp comes later
@@ -310,6 +313,15 @@ class SqliteTable:
         return page, None
 
     # -- inside
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """As `Database.translated`, for whoever reads cells."""
+        try:
+            with self._db.translated():
+                yield
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise damaged(self._db.path) from None
 
     def _records(self, puts: Iterable[Put]) -> list[tuple[str, str, int, bytes]]:
         """(row key, family, timestamp, cells) in the order of the keys, which the B-tree likes."""
