@@ -653,8 +653,8 @@ CHANGES = [
     Change(
         "an hour ago is exact to the second",
         "sites/weibo/dates.py",
-        '"小时": (_HOUR_S, "hour", 2 * _HOUR_S, _HOUR_S),',
-        '"小时": (_HOUR_S, "second", 2 * _HOUR_S, _HOUR_S),',
+        '"小时": (_HOUR_S, "hour", _DAY_S, _DAY_S),',
+        '"小时": (_HOUR_S, "second", _DAY_S, _DAY_S),',
         SITE,
     ),
     # the way to the site
