@@ -651,6 +651,23 @@ CHANGES = [
         SITE,
     ),
     Change(
+        "a date that counts from now follows a clock that goes wrong",
+        "sites/weibo/dates.py",
+        '"分钟": (60, "minute", _DAY_S, _DAY_S),',
+        '"分钟": (60, "minute", 60 + _LATE_S, _LATE_S),',
+        f"{SITE}/weibo/test_values.py",
+    ),
+    Change(
+        "a mapper that begins after a stop reads the settings first",
+        "posts/crawl.py",
+        """begins nothing
+        self._raise_if_stopped()
+""",
+        """begins nothing
+""",
+        f"{POSTS}/test_crawl.py",
+    ),
+    Change(
         "an hour ago is exact to the second",
         "sites/weibo/dates.py",
         '"小时": (_HOUR_S, "hour", _DAY_S, _DAY_S),',

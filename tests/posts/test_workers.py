@@ -12,6 +12,7 @@ from weibo_crawler.posts.workers import (
     Said,
     counters,
     ended_by,
+    figures,
     never_back,
     parse_said,
     said,
@@ -94,6 +95,7 @@ def test_why_mappers_have_no_egress_is_told() -> None:
     ]
     rows = [attempt(n, 0)._replace(counters={WAITING: 1, WAITING_AS + whys[n]: 1}) for n in (0, 1)]
     assert posts_line(counters(rows)) == f"0 new posts, 0 pages; mappers that wait: 2 ({whys[0]})"
+    assert figures(counters(rows)) == {WAITING: 2}
 
 
 def test_the_error_of_an_attempt_that_was_made_up_for_is_none() -> None:

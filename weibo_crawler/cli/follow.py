@@ -19,7 +19,7 @@ from weibo_crawler.posts.driver import JobRun
 from weibo_crawler.posts.due import Due, Job, revisit_of, users_in
 from weibo_crawler.posts.follow import Next, follow, next_due
 from weibo_crawler.posts.schedule import Demand
-from weibo_crawler.posts.workers import Latest, stopped, visited
+from weibo_crawler.posts.workers import Latest, figures, stopped, visited
 from weibo_crawler.store.owners import new_owner
 
 # of each job, those whom it left alone: later jobs look at them again
@@ -38,7 +38,7 @@ def follow_posts(home: Home, how: How, job: Job, span_s: float | None) -> Done:
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
         def show(counters: dict[str, int], note: str, is_news: bool) -> None:
-            shown.replace(counters)
+            shown.replace(figures(counters))
             om.write()
             visits = f"{visited(counters):,} visits"
             line = ", ".join(filter(None, [visits, posts_line(counters), note]))

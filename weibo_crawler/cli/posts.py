@@ -36,6 +36,7 @@ from weibo_crawler.posts.workers import (
     WAITING_AS,
     WAITING_FOR,
     ended_by,
+    figures,
 )
 from weibo_crawler.records import OPTIONAL
 from weibo_crawler.resources import resource
@@ -226,7 +227,7 @@ def run_posts(home: Home, how: How, job: Job) -> Done:
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
         def show(counters: dict[str, int], note: str) -> None:
-            shown.replace(counters)
+            shown.replace(figures(counters))
             om.write()
             done = advance.words(counters.get("users.input", 0), "users")
             progress.say(", ".join(filter(None, [done, posts_line(counters), note])))

@@ -54,6 +54,12 @@ def counters(rows: Iterable[WorkerRow]) -> dict[str, int]:
     return total(events + [row.counters for row in last])
 
 
+def figures(counters: Mapping[str, int]) -> dict[str, int]:
+    """Those that are numbers of something. Why a mapper waits changes with every second: a monitor
+    would take each sentence for a counter of its own."""
+    return {name: n for name, n in counters.items() if not name.startswith(WAITING_AS)}
+
+
 def never_back(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
     """The figures of now as people see them: an attempt that follows one that died counts its users
     again from nothing, and none of them was lost meanwhile. Who waits is told as it is."""
