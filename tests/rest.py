@@ -44,7 +44,7 @@ ONCE = (
     "tests/planning/test_worlds.py",
     "tests/posts/test_archive.py::test_another_content_is_another_name",
     "tests/posts/test_archive.py::test_each_job_starts_from_the_archive_alone",
-    "tests/posts/test_archive.py::test_the_same_files_give_the_same_archive",
+    "tests/posts/test_archive.py::test_the_same_files_give_the_same_archives",
     "tests/posts/test_changes.py",
     "tests/posts/test_crawl.py::test_full_timelines_end_without_a_request",
     "tests/posts/test_doubt.py",

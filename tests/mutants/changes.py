@@ -2020,6 +2020,13 @@ CHANGES = [
         "tests/fetch/test_breaker.py",
     ),
     Change(
+        "where no pace is set, a site that refuses all is asked for an hour",
+        "fetch/opening.py",
+        "is_patient=pace.requests_per_second > 0,",
+        "is_patient=True,",
+        "tests/cli/test_refused_by_all.py",
+    ),
+    Change(
         "nodes lack what keeps answers",
         "posts/cluster.py",
         "keeps_answers = settings.archive.folder is not None",

@@ -299,6 +299,7 @@ def test_bytes_that_were_damaged_are_no_fault_of_ours(
             read()
         assert str(told.value).startswith(f"{path}: damaged")
         assert "put a copy of it back" in str(told.value)
+    store.close()
 
 
 def test_a_place_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

@@ -101,11 +101,19 @@ class Breaker:
     The window is of stop_window answers, or of two for each egress that was answered, where that
     is more: many egresses that begin together above the limit are refused together, once each,
     which says nothing of the site. Failures of the egresses themselves say nothing of it either.
+    is_patient: an hour of refusals spares somebody, as the egresses rest.
     Once tripped it stays so.
     """
 
-    def __init__(self, stop_share: float, stop_window: int, *, drift_share: float = 1.0) -> None:
-        self._stop_share, self._least = stop_share, stop_window
+    def __init__(
+        self,
+        stop_share: float,
+        stop_window: int,
+        *,
+        drift_share: float = 1.0,
+        is_patient: bool = True,
+    ) -> None:
+        self._stop_share, self._least, self._is_patient = stop_share, stop_window, is_patient
         self._window: deque[_Note] = deque()
         self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
         self._drifts_needed = _clearly_more(drift_share, max(_DRIFT_PAGES, stop_window))
@@ -169,7 +177,7 @@ class Breaker:
         bad = self._counts[Sign.REFUSED] + self._counts[Sign.SILENT]
         if bad and len(self._window) == size and bad >= _needed(self._stop_share, size):
             bad_ones = [note for note in self._window if note.is_bad]
-            may_pass = 2 * sum(note.rests for note in bad_ones) > bad
+            may_pass = self._is_patient and 2 * sum(note.rests for note in bad_ones) > bad
             if not may_pass or self._hour.is_bad(self._stop_share):
                 self.stop(self._explain(bad_ones))
         elif self._is_of_new_shape():

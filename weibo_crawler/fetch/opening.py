@@ -60,7 +60,11 @@ def open_fetcher(
     most = min(transport.most_at_once, most_files())
     pool = _open_pool(settings, settings.pace, site, counters, leases, sender, most, rng)
     pace = settings.pace
-    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    breaker = Breaker(
+        *(pace.stop_share, pace.stop_window),
+        drift_share=pace.drift_share,
+        is_patient=pace.requests_per_second > 0,
+    )
     attempts, samples = settings.fetch.attempts, Samples(settings.fetch.doubt_share)
     return Fetcher(
         *(site, pool, sender, breaker, counters),
