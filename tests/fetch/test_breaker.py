@@ -62,9 +62,14 @@ def test_one_refusal_each_says_nothing_of_the_site() -> None:
 def test_a_quota_is_no_end() -> None:
     """Egresses that were answered and rest for refusals may be at what the site allows in an hour:
     the run stops where these are their share of the last hour, too. At once where hardly anything
-    else came, and where nobody rests."""
-    for answers, rests, least_s in ((1000, True, 3540), (1000, False, 0), (4, True, 0)):
-        breaker, now = Breaker(0.9, 50), 0.0
+    else came, where nobody rests, and where no rest spares anybody."""
+    for answers, rests, is_patient, least_s in (
+        (1000, True, True, 3540),
+        (1000, False, True, 0),
+        (1000, True, False, 0),
+        (4, True, True, 0),
+    ):
+        breaker, now = Breaker(0.9, 50, is_patient=is_patient), 0.0
         for _ in range(answers):
             breaker.note(Sign.ANSWERED, "", "direct", now)
         for _ in range(250):

@@ -2021,10 +2021,10 @@ CHANGES = [
     ),
     Change(
         "where no pace is set, a site that refuses all is asked for an hour",
-        "fetch/opening.py",
-        "is_patient=pace.requests_per_second > 0,",
-        "is_patient=True,",
-        "tests/cli/test_refused_by_all.py",
+        "fetch/breaker.py",
+        "may_pass = self._is_patient and",
+        "may_pass =",
+        "tests/fetch/test_breaker.py",
     ),
     Change(
         "nodes lack what keeps answers",
