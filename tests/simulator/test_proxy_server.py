@@ -350,10 +350,12 @@ def test_they_end_with_the_simulator(tmp_path: Path) -> None:
 
 def test_a_port_in_use() -> None:
     """BadConfig that names address, port and remedy."""
-    with socket.create_server(("127.0.1.2", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(BadConfig, match=rf"127\.0\.1\.2: port {port} is in use.*--proxy-port"):
-            simulator(replace(SMALL, proxies=3, proxy_port=port))
+    with socket.create_server(("127.0.1.1", 0)) as free:  # other tests have proxies there
+        port = free.getsockname()[1]
+        taken = socket.create_server(("127.0.1.2", port))
+    says = rf"127\.0\.1\.2: port {port} is in use.*--proxy-port"
+    with taken, pytest.raises(BadConfig, match=says):
+        simulator(replace(SMALL, proxies=3, proxy_port=port))
 
 
 def test_proxies_need_ipv4() -> None:
