@@ -26,9 +26,9 @@ def looked(fetcher: ScriptedFetcher) -> dict[str, Look]:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.DRIFTED, Verdict.SERVER_TROUBLE, Verdict.LOGIN_WALL])
-def test_a_page_that_is_not_shown_is_said_to_hold_nothing(verdict: Verdict) -> None:
-    """What page 1 would have led to was not asked for as page 1 is not shown: nobody knows whether
-    it names a next page, or whether a text on it is cut."""
+def test_what_an_unshown_page_would_lead_to_is_not_known(verdict: Verdict) -> None:
+    """Where page 1 is not shown nobody knows whether it names a next page, or whether a text on it
+    is cut; so that is what is said."""
     fetcher = ScriptedFetcher({6: [post(6, 1001)]}, trouble={"posts/6/": [verdict]})
     found = looked(fetcher)
     for name in ("posts 2", "long text", "comments", "reposts"):

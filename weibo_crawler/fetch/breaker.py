@@ -32,7 +32,7 @@ from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _REFUSALS_IN_A_ROW = 10
-_PERIOD_S, _PARTS = 3600.0, 60  # an hour, by minutes
+_MINUTES = 60  # a quota is for an hour
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
@@ -101,7 +101,8 @@ class Breaker:
     The window is of stop_window answers, or of two for each egress that was answered, where that
     is more: many egresses that begin together above the limit are refused together, once each,
     which says nothing of the site. Failures of the egresses themselves say nothing of it either.
-    is_patient: an hour of refusals spares somebody, as the egresses rest.
+    is_patient: the rests of the egresses spare the site, so that an hour of refusals can be waited
+    for; else the window alone decides.
     Once tripped it stays so.
     """
 
@@ -269,19 +270,20 @@ class _Hour:
     """The answers of the last hour, by the minute, and how many of them were bad."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, list[int]] = {}
+        self._minutes: dict[int, list[int]] = {}
 
     def note(self, now: float, *, is_bad: bool) -> None:
-        at = int(now * _PARTS / _PERIOD_S)
-        if at not in self._parts:
-            self._parts = {one: part for one, part in self._parts.items() if one > at - _PARTS}
-            self._parts[at] = [0, 0]
-        self._parts[at][0] += 1
-        self._parts[at][1] += is_bad
+        at = int(now // 60)
+        if at not in self._minutes:
+            oldest = at - _MINUTES
+            self._minutes = {one: seen for one, seen in self._minutes.items() if one > oldest}
+            self._minutes[at] = [0, 0]
+        self._minutes[at][0] += 1
+        self._minutes[at][1] += is_bad
 
     def is_bad(self, share: float) -> bool:
         """Whether so many were, at the latest answer."""
-        total, bad = map(sum, zip(*self._parts.values(), strict=True))
+        total, bad = map(sum, zip(*self._minutes.values(), strict=True))
         return bad >= share * total
 
 
