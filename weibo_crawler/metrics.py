@@ -93,6 +93,12 @@ def total(several: list[dict[str, int]]) -> dict[str, int]:
     return dict(summed)
 
 
+def figures(counters: Mapping[str, int]) -> dict[str, int]:
+    """Those that are numbers of something. A name with spaces is what a worker says, such as why it
+    waits, which changes with every second: a monitor would take each for a counter of its own."""
+    return {name: n for name, n in counters.items() if " " not in name}
+
+
 def note_answer(counters: Counters, seconds: float) -> None:
     """Count an answer by how long it took."""
     took_ms = seconds * 1000

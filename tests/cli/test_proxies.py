@@ -98,7 +98,8 @@ def test_sessions_that_end_after_few_requests(tmp_path: Path) -> None:
     ],
 )
 def test_who_waits_for_dead_proxies_is_told(tmp_path: Path, command: str, words: bytes) -> None:
-    """While all proxies are dead the line of the harvest, and of the posts job, says so."""
+    """While all proxies are dead the line of the harvest, and of the posts job, says so, and the
+    warning stands there once, though it was a mapper that gave it."""
     proxies = tmp_path / "proxies.txt"
     knobs = {"users": 30, "proxies": 2, "proxy_mix": "dead=1", "proxies_out": str(proxies)}
     with simulated(tmp_path, **knobs) as (crawl, truth):
@@ -109,11 +110,13 @@ def test_who_waits_for_dead_proxies_is_told(tmp_path: Path, command: str, words:
             started = crawl.command(command)
             job = subprocess.Popen(started, cwd=crawl.folder, env=crawl.env | env, stderr=file)
         deadline = time.monotonic() + 60
-        while words not in log.read_bytes():
+        warning = b'waiting (egress.when_empty = "stop" would end the run)\n'
+        while words not in log.read_bytes() or warning not in log.read_bytes():
             assert time.monotonic() < deadline, log.read_text("utf-8")
             time.sleep(0.1)
         job.send_signal(signal.SIGINT)
         assert job.wait(60) == 130
+        assert log.read_bytes().count(warning) == 1
 
 
 def test_no_session_where_it_is_switched_off(tmp_path: Path) -> None:

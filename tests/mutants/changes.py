@@ -2103,4 +2103,18 @@ CHANGES = [
         "return size if fits else None",
         "tests/posts/test_node.py",
     ),
+    Change(
+        "a warning of each of a hundred mappers is a line",
+        "warned.py",
+        'shape, n = _NUMBER.sub("0", text), len(self._said)',
+        "shape, n = text, len(self._said)",
+        "tests/test_warned.py",
+    ),
+    Change(
+        "what a mapper warns of stays with it",
+        "posts/crawl.py",
+        "counters.update(self._warned.counters())",
+        "pass",
+        "tests/cli/test_proxies.py::test_who_waits_for_dead_proxies_is_told",
+    ),
 ]

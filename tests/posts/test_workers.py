@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.cli.posts import posts_line
+from weibo_crawler.metrics import figures
 from weibo_crawler.posts.workers import (
     ORDERED,
     WAITING,
@@ -12,7 +13,6 @@ from weibo_crawler.posts.workers import (
     Said,
     counters,
     ended_by,
-    figures,
     never_back,
     parse_said,
     said,

@@ -13,13 +13,13 @@ from weibo_crawler.cli.show import Progress, seconds
 from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.home import Home, new_run_id
-from weibo_crawler.metrics import Counters, OpenMetrics, total
+from weibo_crawler.metrics import Counters, OpenMetrics, figures, total
 from weibo_crawler.posts.crawl import ELSEWHERE
 from weibo_crawler.posts.driver import JobRun
 from weibo_crawler.posts.due import Due, Job, revisit_of, users_in
 from weibo_crawler.posts.follow import Next, follow, next_due
 from weibo_crawler.posts.schedule import Demand
-from weibo_crawler.posts.workers import Latest, figures, stopped, visited
+from weibo_crawler.posts.workers import Latest, stopped, visited
 from weibo_crawler.store.owners import new_owner
 
 # of each job, those whom it left alone: later jobs look at them again

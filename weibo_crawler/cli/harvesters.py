@@ -13,7 +13,6 @@ import logging
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,7 @@ from weibo_crawler.errors import (
     SiteSaysNo,
     StoreError,
 )
+from weibo_crawler.warned import Once
 
 _KINDS = (StoreError, BadConfig, BadUsage, SiteSaysNo, CrawlerError)  # the worst first
 _ERROR = "weibo-crawler: "  # how the line begins by which a command says why it failed
@@ -58,7 +58,7 @@ class Others:
         self.failures: list[CrawlerError] = []
         self._processes: list[Process] = []
         self._watches: list[asyncio.Task[None]] = []
-        self._said: deque[str] = deque(maxlen=100)
+        self._once = Once()
         self._told_to_stop = False
 
     async def start(self) -> None:
@@ -140,8 +140,7 @@ class Others:
             text = line.decode("utf-8", "backslashreplace").rstrip("\n")
             if why or text.startswith(_ERROR):
                 why.append(text.removeprefix(_ERROR))
-            elif text not in self._said:
-                self._said.append(text)
+            elif self._once.is_news(text):
                 logs.say(text, logging.WARNING)
         return "\n".join(why)
 

@@ -24,7 +24,7 @@ from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, 
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users, imported
-from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.metrics import Counters, OpenMetrics, figures
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun, Told
@@ -36,7 +36,6 @@ from weibo_crawler.posts.workers import (
     WAITING_AS,
     WAITING_FOR,
     ended_by,
-    figures,
 )
 from weibo_crawler.records import OPTIONAL
 from weibo_crawler.resources import resource

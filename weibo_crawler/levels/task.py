@@ -15,6 +15,7 @@ from weibo_crawler.posts.workers import ended_by, worker_name
 from weibo_crawler.printable import guard_task
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.warned import Warned
 
 OPTIONS: dict[str, dict[str, Any]] = {  # of the job, as argparse takes them; --run-id beside them
     "--driver": {"default": "", "help": "end when this lease owner is dead"},
@@ -39,13 +40,13 @@ class Task:
         self.retry: bool = options.retry
         self.heartbeat = heartbeat
         self.worker = worker_name(os.environ, new_owner())
-        self._began = time.time()
+        self._began, self._warned = time.time(), Warned()
         # opens nothing yet. The driver had reached the stores, so what is away comes back
         self.home = Home(config.load(), waits=True)
 
     def report(self, counters: dict[str, int], ended: str | None) -> None:
         """Tell the driver how far the task is. ended: why it ended, None while it works."""
-        now = time.time()
+        now, counters = time.time(), counters | self._warned.counters()
         self.home.users.report(
             WorkerRow(self.run_id, self.worker, "harvest", self._began, now, ended, counters)
         )
@@ -68,4 +69,5 @@ class Task:
 
     def close(self) -> None:
         """Close what it opened."""
+        self._warned.close()
         self.home.__exit__()

@@ -52,6 +52,7 @@ from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sql.visits import VisitClaims
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
+from weibo_crawler.warned import Warned
 
 _REPORT_S = 1.0
 _ORDERS_S = 0.05  # while the site may be silent: as long as each mapper asks until it knows itself
@@ -105,7 +106,7 @@ class RangeCrawler:
         self._worker = job.attempt or self._owner
         self._started_at = time.time()
         self._runner = asyncio.Runner()
-        self._counters = Counters()
+        self._counters, self._warned = Counters(), Warned()
         self._failed_by: Counter[str] = Counter()
         # under a driver the driver shows the figures of all mappers together
         shown = config.Metrics() if job.driver else settings.metrics
@@ -176,6 +177,7 @@ class RangeCrawler:
             self._runner.run(self._fetcher.close())
         self._runner.close()
         self._sharing.close()
+        self._warned.close()
         self._metrics.__exit__(None, None, None)
 
     def failed(self, error: CrawlerError) -> None:
@@ -484,6 +486,7 @@ class RangeCrawler:
             counters = self._counters.snapshot()
             reasons = self._failed_by.most_common(MOST_REASONS)
             counters.update({FAILED_BY + why: n for why, n in reasons})
+            counters.update(self._warned.counters())
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = counters[WAITING_AS + waits_for] = 1

@@ -5,6 +5,7 @@ runner; a stop is a note in the users' database that every mapper looks for, so 
 anywhere. `hadoop.py` is this for YARN.
 """
 
+import logging
 import os
 import re
 import signal
@@ -29,6 +30,9 @@ from weibo_crawler.posts import workers
 from weibo_crawler.store import WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
+from weibo_crawler.warned import Once
+
+_log = logging.getLogger(__name__)
 
 RUNNERS = ("inline", "local")
 # mrjob imports distutils, in whose place setuptools would put its own, and be imported whole
@@ -83,6 +87,7 @@ class JobRun(ABC):
         self._progress = progress
         self._stops, self._said_stop = 0, False
         self._shown: dict[str, int] = {}
+        self._once = Once()
         self._looked = self._beaten = 0.0
 
     def stop(self) -> None:
@@ -117,7 +122,10 @@ class JobRun(ABC):
             self._looked = now
 
     def _show(self, note: str = "") -> None:
-        self._shown = workers.never_back(self._shown, self.counters())
+        rows = self._rows()
+        for text in filter(self._once.is_news, workers.warnings(rows)):
+            _log.warning("%s", text)
+        self._shown = workers.never_back(self._shown, workers.counters(rows))
         self._progress(self._shown, note)
 
     def _judge(self, failure: str) -> None:

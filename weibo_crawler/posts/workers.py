@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from weibo_crawler.metrics import total
 from weibo_crawler.store import WorkerRow
+from weibo_crawler.warned import WARNED
 
 ORDERED = "interrupted"  # how a mapper ends that was told to
 WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now: 1
@@ -51,13 +52,14 @@ def counters(rows: Iterable[WorkerRow]) -> dict[str, int]:
         {name: n for name, n in row.counters.items() if not name.startswith(_OUTCOMES)}
         for row in earlier
     ]
-    return total(events + [row.counters for row in last])
+    summed = total(events + [row.counters for row in last])
+    return {name: n for name, n in summed.items() if not name.startswith(WARNED)}
 
 
-def figures(counters: Mapping[str, int]) -> dict[str, int]:
-    """Those that are numbers of something. Why a mapper waits changes with every second: a monitor
-    would take each sentence for a counter of its own."""
-    return {name: n for name, n in counters.items() if not name.startswith(WAITING_AS)}
+def warnings(rows: Iterable[WorkerRow]) -> list[str]:
+    """What mappers warned of, in the order of the rows."""
+    names = (name for row in rows for name in row.counters if name.startswith(WARNED))
+    return [name.removeprefix(WARNED) for name in dict.fromkeys(names)]
 
 
 def never_back(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:

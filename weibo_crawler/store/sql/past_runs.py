@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from weibo_crawler.metrics import total
+from weibo_crawler.metrics import figures, total
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.notes import OF_WORK
 
@@ -50,7 +50,7 @@ def _sums(rows: Iterable[WorkerRow]) -> Iterator[WorkerRow]:
     for stage, those in stages.items():
         latest = max(those, key=lambda row: row.updated_at)
         began = min(row.started_at for row in those)
-        counters = total([row.counters for row in those])
+        counters = figures(total([row.counters for row in those]))
         yield WorkerRow(PAST, stage, stage, began, latest.updated_at, latest.ended, counters)
 
 
