@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,15 @@ def assert_history_can_be_read(
     assert len({(row["id"], row["profile_fans"]) for row in fans}) > len(users)
     for wrong in (("edges", "--history"), ("posts", "--history", "--as-of", then)):
         crawl.run("scan", *wrong, code=2)
-    crawl.run("export", "posts", "--history", "-o", "history.parquet")
-    assert pq.read_metadata(crawl.folder / "history.parquet").num_rows == len(history)
+    told = crawl.run("export", "posts", "--history", "-o", "history.parquet").stdout
+    assert f"{len(history):,} states of posts written" in told
+    table = pq.read_table(crawl.folder / "history.parquet")
+    assert table.num_rows == len(history)
+    edits = [row["edited_at"] for row in crawl.scan("posts", "--history", "--columns", "edited_at")]
+    assert any(edits)
+    assert table["edited_at"].to_pylist() == [
+        text and datetime.fromisoformat(text) for text in edits
+    ]
 
 
 def _mids(truth: Truth, uid: int) -> set[str]:

@@ -1033,6 +1033,20 @@ CHANGES = [
         f"{POSTS}/test_changes.py",
     ),
     Change(
+        "a repost does not tell that its original was deleted since",
+        "posts/changes.py",
+        'shown.available != kept["available"]',
+        "False",
+        f"{POSTS}/test_changes.py",
+    ),
+    Change(
+        "the notice of a deleted post takes the place of its words in an edited repost",
+        "posts/changes.py",
+        "            original=_original(held, post),",
+        "",
+        f"{POSTS}/test_changes.py",
+    ),
+    Change(
         "an older page takes back an edit",
         "posts/changes.py",
         "return replace(post, text_complete=False) if is_old else post",

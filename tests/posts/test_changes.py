@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
-from weibo_crawler.records import Post, Verdict
+from weibo_crawler.records import Original, Post, Verdict
 from weibo_crawler.store.rows.keys import post_key
 
 
@@ -120,6 +120,30 @@ def test_a_beginning_that_differs_is_no_proof(crawl_: Crawl) -> None:
     outcome = crawl_.run(ScriptedFetcher({6: [other]}), refresh=True)[6]
     assert (outcome.edited, outcome.cut) == (0, 0)
     assert crawl_.posts(6)[5]["text"] == "begin and end"
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_an_original_that_is_gone_keeps_its_words(crawl_: Crawl, is_edited: bool) -> None:
+    """The site shows a notice in its place. The row says that it is not shown any more, and nothing
+    else of an unchanged repost is written; one that is shown again is as the site shows it."""
+    crawl_.add(6)
+    shown = Original(9, 7, "author", "words", True, "2026-01-01T00:00:00+08:00", True, likes=3)
+    notice = Original(9, None, None, "deleted", True, None, False)
+    first = post(6, 5, repost_of=9, original=shown, text="whole words", pics=("a",))
+    later = replace(first, pics=(), text="whole words, too" if is_edited else first.text)
+    for original, is_shown, words in (
+        (shown, True, "words"),
+        (notice, False, "words"),
+        (replace(shown, text="others"), True, "others"),
+    ):
+        page = replace(first if original is shown else later, original=original)
+        crawl_.run(ScriptedFetcher({6: [page]}), refresh=original is not shown)
+        held = crawl_.posts(6)[5]
+        kept = held["original"]
+        assert (kept["available"], kept["text"], kept["uid"]) == (is_shown, words, 7)
+        assert kept["mid"] == "9"
+        assert held["pics"] == (() if is_edited and original is not shown else ("a",))
+    assert len(crawl_.texts(5)) == 1 + is_edited
 
 
 def test_an_edit_keeps_the_time_of_posting(crawl_: Crawl) -> None:

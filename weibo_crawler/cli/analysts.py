@@ -137,7 +137,10 @@ def scan(options: argparse.Namespace) -> Done:
 
 def _count(n: int, options: argparse.Namespace, home: Home) -> str:
     """How many rows; of none, where they were looked for."""
-    rows = plural(n, options.what.removesuffix("s"))
+    if options.history:
+        rows = f"{plural(n, 'state')} of {options.what}"
+    else:
+        rows = plural(n, options.what.removesuffix("s"))
     return rows if n else f"{rows} in {home.place('users' if _is_live(options) else 'tables')}"
 
 

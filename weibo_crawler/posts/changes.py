@@ -2,16 +2,18 @@
 
 A post that stands as it is stored gets its counts only. One that was edited is written anew at the
 time of the fetch, so the old text stays as an older version of the cell. A stored post that should
-stand between two posts of a page and does not is marked as gone since then, and its text is kept.
+stand between two posts of a page and does not is marked as gone since then, and its text is kept;
+so is that of a reposted one in whose place the site shows a notice.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from weibo_crawler.posts.coverage import in_place
-from weibo_crawler.records import Id, Page, Post
+from weibo_crawler.records import Id, Original, Page, Post
 from weibo_crawler.store import Cells
 from weibo_crawler.store.rows.cells import (
     count_cells,
@@ -22,6 +24,7 @@ from weibo_crawler.store.rows.cells import (
     unlinked_cells,
     why_cells,
 )
+from weibo_crawler.store.rows.packed import repack
 
 Held = Mapping[str, Any]  # a stored post, as cells.read_post gives it
 _MARK_OF_CUT = 6  # characters: what a cut text may end in that the whole one does not hold, " ..."
@@ -83,6 +86,7 @@ def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cel
             post,
             created_at=held["created_at"] or post.created_at,
             created_at_precision=held["created_at_precision"] or post.created_at_precision,
+            original=_original(held, post),
         )
         linked = post_cells(dated, page.fetched_at, page.egress, run_id)
         cells = {**unlinked_cells(), **linked}
@@ -92,6 +96,8 @@ def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cel
             cells.update(text_cells(post))
         if post.is_pinned != held["is_pinned"]:
             cells.update(pinned_cells(post.is_pinned))
+        if _turns_original(held, post):
+            cells["post:more"] = repack(held, _original(held, post))
     if held["gone_at"]:
         cells.update(gone_cells(None))
     if held["text_why"] and "post:text" in cells:
@@ -112,6 +118,20 @@ def missing(held: Iterable[Id], span: Span | None, shown: Collection[Id]) -> set
         and span.oldest < mid
         and (span.newest is None or mid < span.newest)
     }
+
+
+def _turns_original(held: Held, post: Post) -> bool:
+    """Whether the reposted post was shown and is not any more, or the other way round."""
+    shown, kept = post.original, held["original"]
+    return bool(shown and kept and shown.available != kept["available"])
+
+
+def _original(held: Held, post: Post) -> Original | None:
+    """The reposted post with the words that are held, where the site now shows a notice."""
+    shown, kept = post.original, held["original"]
+    if shown is None or shown.available or not kept:
+        return shown
+    return convert(kept | {"mid": shown.mid, "available": False}, Original)
 
 
 def _is_other(held: Held, post: Post) -> bool:

@@ -87,7 +87,7 @@ def _posts() -> Mapping[str, Field]:
         ),
         "text": Field("post:text", text, "what a reader sees"),
         "text_complete": Field("post:text_complete", truth, "false: the text is still cut"),
-        "source": Field("post:source", text, "the device"),
+        "source": Field("post:source", text, "the device", is_cleared=True),
         "region": Field("post:region", text, "the place"),
         "reposts": Field("count:reposts", number, "how many reposts, when last seen"),
         "comments": Field("count:comments", number, "how many comments, when last seen"),
@@ -130,7 +130,7 @@ def _posts() -> Mapping[str, Field]:
         "pic_num": Field(MORE, number, "how many pictures it has"),
         "videos": Field(MORE, Kind.TEXTS, "addresses of the videos among its pictures"),
         "edit_count": Field(MORE, number, "how often it was edited"),
-        "edited_at": Field(MORE, text, "when it was last edited, as the site writes it"),
+        "edited_at": Field(MORE, Kind.SITE_TIME, "when it was last edited"),
         "visible": Field(MORE, number, "who may see it: 0 everybody"),
         "page_info": Field(
             MORE,
@@ -139,7 +139,10 @@ def _posts() -> Mapping[str, Field]:
             record=PageInfo,
         ),
         "original": Field(
-            MORE, Kind.RECORD, "the reposted post as it was shown", record=WholeOriginal
+            MORE,
+            Kind.RECORD,
+            "the reposted post as it was shown; `available` false: the site shows it no more",
+            record=WholeOriginal,
         ),
         "egress": Field(MORE, text, "the way it was fetched by, without credentials"),
         "schema_version": Field(MORE, number, "of the cells"),
@@ -173,7 +176,7 @@ def _profiles() -> Mapping[str, Field]:
     text, number, time = Kind.TEXT, Kind.NUMBER, Kind.TIME
     return {
         "announced": Field("crawl:announced", number, "how many posts the profile announces"),
-        "stored": Field("crawl:stored", number, "how many posts are held"),
+        "stored": Field("crawl:stored", number, "how many posts are held, gone ones too"),
         "visited_at": Field("crawl:visited_at", time, "when the last whole visit ended"),
         "profile_screen_name": Field("profile:screen_name", text, "the name at the last visit"),
         "gender": Field("profile:gender", text, "`m` or `f`"),

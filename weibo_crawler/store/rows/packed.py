@@ -1,7 +1,10 @@
 """What few ask for, packed as compact JSON into one cell: of a post `post:more`. Pure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from weibo_crawler.records import SCHEMA_VERSION, Id, Original, PageInfo, Post
 
@@ -75,6 +78,13 @@ def pack(post: Post, egress: str, run_id: str) -> str:
         run_id,
     )
     return msgspec.json.encode(more).decode()
+
+
+def repack(held: Mapping[str, Any], original: Original | None) -> str:
+    """The cell of a stored post, as read_post gives it, with another original."""
+    more = msgspec.convert(held, More)
+    packed = None if original is None else _pack_original(original)
+    return msgspec.json.encode(replace(more, original=packed)).decode()
 
 
 class WholeOriginal(PackedOriginal, frozen=True, omit_defaults=False):
