@@ -87,7 +87,7 @@ def _posts() -> Mapping[str, Field]:
         ),
         "text": Field("post:text", text, "what a reader sees"),
         "text_complete": Field("post:text_complete", truth, "false: the text is still cut"),
-        "source": Field("post:source", text, "the device", is_cleared=True),
+        "source": Field("post:source", text, "the device"),
         "region": Field("post:region", text, "the place"),
         "reposts": Field("count:reposts", number, "how many reposts, when last seen"),
         "comments": Field("count:comments", number, "how many comments, when last seen"),
