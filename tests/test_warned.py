@@ -7,7 +7,7 @@ import pytest
 from tests.posts.test_workers import attempt
 from weibo_crawler.metrics import figures
 from weibo_crawler.posts.workers import counters, warnings
-from weibo_crawler.warned import WARNED, Once, Warned
+from weibo_crawler.warned import WARNED, Warned
 
 _log = logging.getLogger("weibo_crawler.some.part")
 
@@ -44,14 +44,18 @@ def test_a_warning_is_no_figure() -> None:
         attempt(0, n)._replace(counters={"page.ok": 3, f"{WARNED}{text}": 2})
         for n, text in enumerate(("the list is gone", "the list is back"))
     )
-    assert warnings([first, second, first]) == ["the list is gone", "the list is back"]
+    assert [*warnings([first, second, first]).values()] == ["the list is gone", "the list is back"]
     assert counters([first, second]) == {"page.ok": 6}
     assert figures(first.counters) == {"page.ok": 3}
 
 
 def test_what_differs_in_numbers_is_said_once() -> None:
-    """Many processes warn of the same thing."""
-    once = Once()
-    assert once.is_news("2 of 40 proxies are dead; the next is tried in 3 s")
-    assert not once.is_news("11 of 40 proxies are dead; the next is tried in 25 s")
-    assert once.is_news("the list is gone")
+    """Many mappers warn of the same thing."""
+    texts = (
+        "2 of 40 proxies are dead; the next is tried in 3 s",
+        "11 of 40 proxies are dead; the next is tried in 25 s",
+        "the list is gone",
+    )
+    rows = [attempt(n, 0)._replace(counters={WARNED + text: 1}) for n, text in enumerate(texts)]
+    assert len(warnings(rows)) == 2
+    assert warnings(rows).keys() == warnings(rows[1:]).keys()

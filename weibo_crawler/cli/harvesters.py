@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +27,6 @@ from weibo_crawler.errors import (
     SiteSaysNo,
     StoreError,
 )
-from weibo_crawler.warned import Once
 
 _KINDS = (StoreError, BadConfig, BadUsage, SiteSaysNo, CrawlerError)  # the worst first
 _ERROR = "weibo-crawler: "  # how the line begins by which a command says why it failed
@@ -58,7 +58,7 @@ class Others:
         self.failures: list[CrawlerError] = []
         self._processes: list[Process] = []
         self._watches: list[asyncio.Task[None]] = []
-        self._once = Once()
+        self._said: deque[str] = deque(maxlen=100)
         self._told_to_stop = False
 
     async def start(self) -> None:
@@ -140,7 +140,8 @@ class Others:
             text = line.decode("utf-8", "backslashreplace").rstrip("\n")
             if why or text.startswith(_ERROR):
                 why.append(text.removeprefix(_ERROR))
-            elif self._once.is_news(text):
+            elif text not in self._said:
+                self._said.append(text)
                 logs.say(text, logging.WARNING)
         return "\n".join(why)
 

@@ -30,7 +30,6 @@ from weibo_crawler.posts import workers
 from weibo_crawler.store import WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
-from weibo_crawler.warned import Once
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ class JobRun(ABC):
         self._progress = progress
         self._stops, self._said_stop = 0, False
         self._shown: dict[str, int] = {}
-        self._once = Once()
+        self._warned_of: set[str] = set()
         self._looked = self._beaten = 0.0
 
     def stop(self) -> None:
@@ -123,8 +122,10 @@ class JobRun(ABC):
 
     def _show(self, note: str = "") -> None:
         rows = self._rows()
-        for text in filter(self._once.is_news, workers.warnings(rows)):
-            _log.warning("%s", text)
+        for words, text in workers.warnings(rows).items():
+            if words not in self._warned_of:
+                self._warned_of.add(words)
+                _log.warning("%s", text)
         self._shown = workers.never_back(self._shown, workers.counters(rows))
         self._progress(self._shown, note)
 

@@ -26,6 +26,7 @@ FAILED_BY = "failed by: "  # before why visits failed, or nobody was reached
 MOST_REASONS = 3
 _FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
 _MOST_BARE = 0.5  # many hide their posts, yet not most
+_NUMBER = re.compile(r"\d+")
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_[mr]_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
 _OUTCOMES = ("users.", "posts.", "level.", FAILED_BY, WAITING)
@@ -56,10 +57,12 @@ def counters(rows: Iterable[WorkerRow]) -> dict[str, int]:
     return {name: n for name, n in summed.items() if not name.startswith(WARNED)}
 
 
-def warnings(rows: Iterable[WorkerRow]) -> list[str]:
-    """What mappers warned of, in the order of the rows."""
+def warnings(rows: Iterable[WorkerRow]) -> dict[str, str]:
+    """What mappers warned of, by its words without the numbers: mappers that wait for the same
+    egresses differ in seconds and ports."""
     names = (name for row in rows for name in row.counters if name.startswith(WARNED))
-    return [name.removeprefix(WARNED) for name in dict.fromkeys(names)]
+    texts = (name.removeprefix(WARNED) for name in names)
+    return {_NUMBER.sub("0", text): text for text in texts}
 
 
 def never_back(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
