@@ -1,7 +1,8 @@
 # What CI does: as many steps at a time as `make -j` says, those that wait for nothing and the longest first, so that
 # no processor waits. What a step prints comes when it ends.
-STEPS := lint test test-stack bench-smoke test-tools test-foreign $(OTHERS) test-laws wheel demo-twice
-OF_MAKE := $(filter-out wheel demo-twice,$(STEPS))
+STEPS := lint test test-stack bench-on_cluster test-tools test-foreign $(OTHERS) test-laws bench-alone wheel demo-twice
+BENCHES := $(filter bench-%,$(STEPS))
+OF_MAKE := $(filter-out wheel demo-twice $(BENCHES),$(STEPS))
 
 all: $(STEPS:%=step-%)
 .PHONY: all installed the-jars the-cluster $(STEPS:%=step-%)
@@ -9,13 +10,15 @@ all: $(STEPS:%=step-%)
 $(filter-out step-lint,$(STEPS:%=step-%)): | installed
 step-test step-demo-twice $(OTHERS:%=step-%): | the-jars
 step-test-stack: | the-cluster
-step-bench-smoke: | step-test-stack # they want the cluster for themselves
+step-bench-on_cluster: | step-test-stack # they want the cluster for themselves
 step-test: export WORKERS := 3
 $(OTHERS:%=step-%): export WORKERS := 1
 step-test-laws: export SEEDS := 20
 
-$(OF_MAKE:%=step-%): step-%:
-	@began=$$(date +%s); code=0; $(MAKE) --no-print-directory $* || code=$$?; \
+$(BENCHES:%=step-%): DOES = bench-smoke ARGS=$(@:step-bench-%=%)
+$(OF_MAKE:%=step-%): DOES = $(@:step-%=%)
+$(OF_MAKE:%=step-%) $(BENCHES:%=step-%): step-%:
+	@began=$$(date +%s); code=0; $(MAKE) --no-print-directory $(DOES) || code=$$?; \
 	echo "== $* ended with $$code after $$(($$(date +%s) - began)) s"; exit $$code
 
 step-demo-twice: # the second one finds nothing new

@@ -79,20 +79,24 @@ _SIZES = {
     "each home, longer crawls; some forty minutes, where the default takes less than nine",
 }
 _RESULTS = {"default": "speed.json", "whole": "speed-whole.json"}
-_SUITES: dict[str, Suite] = {
+_ALONE: dict[str, Suite] = {
     "harvest": crawling.harvest,
     "posts": crawling.posts,
     "foreign_harvest": foreign_crawls.foreign_harvest,
     "foreign_posts": foreign_crawls.foreign_posts,
-    "posts_hbase": hbase_writing.posts_hbase,
-    "post_ids": post_ids.post_ids,
     "seen": seen.seen_set,
     "userlist": large_userlist.large_userlist,
     "start": starting.starts,
+}
+_ON_CLUSTER: dict[str, Suite] = {
+    "posts_hbase": hbase_writing.posts_hbase,
+    "post_ids": post_ids.post_ids,
     "job_start": job_starting.job_starts,
     "export": exporting.exports,
     "import": importing.importer,  # last: HBase is busy with what it brought for some time after
 }
+_SUITES = _ALONE | _ON_CLUSTER
+_GROUPS = {"alone": _ALONE, "on_cluster": _ON_CLUSTER}
 
 
 def _row(figure: Figure) -> Sequence[str]:
@@ -133,7 +137,7 @@ def _compare(figures: Sequence[Figure]) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.speed", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *_SUITES], help="default: all")
+    parser.add_argument("suites", nargs="*", choices=[[], *_SUITES, *_GROUPS], help="default: all")
     sizes = parser.add_mutually_exclusive_group()
     for name, text in _SIZES.items():
         sizes.add_argument(
@@ -161,7 +165,7 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     options = _options()
     scale = _SCALES[options.scale]
-    suites = options.suites or list(_SUITES)
+    suites = [name for one in options.suites or _SUITES for name in _GROUPS.get(one, [one])]
     file = RESULTS / _RESULTS.get(options.scale, "smoke.json")
     others = {} if set(suites) == set(_SUITES) else _measured(file, scale, besides=suites)
     if options.save and set(suites) | set(others) != set(_SUITES):

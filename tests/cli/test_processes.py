@@ -4,13 +4,21 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.crawls import Crawl, simulated, walk_with_echoes
 from tests.forks import Forked
+from weibo_crawler import config
+from weibo_crawler.analysis.figures import Stored, gather
+from weibo_crawler.analysis.report import render
+from weibo_crawler.cli.on_yarn import Count, merged, read_part
+from weibo_crawler.home import Home
+from weibo_crawler.store.rows.keys import ranges
 
 TABLES = ("users", "posts", "comments", "reposts", "edges", "ledgers")
 
@@ -94,6 +102,26 @@ def test_the_sums_are_the_same(crawl: Crawl) -> None:
     assert sums[0][1]["stored"] > 100
 
 
+def test_maps_count_the_same(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the maps of `report --runner hadoop` say, merged (tests/stack/test_yarn.py: on YARN)."""
+    now, keys = time.time(), ranges(256)
+    parts = [Count(keys[first::3], now, is_whole=True) for first in range(3)]
+    told: list[str] = []
+    for name, value in crawl.env.items():
+        monkeypatch.setenv(name, value)
+    with chdir(crawl.folder), Home(config.load(), makes=()) as home:
+        by_maps = merged(
+            now, [read_part(msgspec.json.encode(part).decode(), told.append) for part in parts]
+        )
+        pages = [
+            render(gather(home.users, stored), now)
+            for stored in (by_maps, Stored(now).read(home.tables))
+        ]
+    assert pages[0] == pages[1]
+    assert by_maps.posts.total > 100
+    assert len(told) == len(keys)  # so that YARN sees that they live
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -103,6 +131,7 @@ def test_the_sums_are_the_same(crawl: Crawl) -> None:
         "export posts -o a.csv --processes 2 --uid 5",
         "export posts -o a.csv --processes 0",
         "report --completeness --format csv --processes 2",
+        "report --completeness --format csv --runner hadoop --processes 1",
     ],
 )
 def test_what_does_not_go_by_ranges_is_refused(crawl: Crawl, wrong: str) -> None:

@@ -2097,6 +2097,13 @@ CHANGES = [
         "tests/archive/test_forgetting.py::test_two_at_once_bring_back_nobody",
     ),
     Change(
+        "a map that counts for the report leaves out its first range",
+        "cli/on_yarn.py",
+        "enumerate(part.ranges, 1)",
+        "enumerate(part.ranges[1:], 2)",
+        "tests/cli/test_processes.py::test_maps_count_the_same",
+    ),
+    Change(
         "nodes lack what a harvest by jobs imports",
         "posts/archive.py",
         '"pygal", "rich"}',

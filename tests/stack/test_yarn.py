@@ -282,6 +282,22 @@ def test_rows_go_into_hdfs(stack: Running, visited: tuple[Crawl, Truth]) -> None
     assert staging(stack, crawl) == []
 
 
+def test_maps_count_for_the_report(stack: Running, visited: tuple[Crawl, Truth]) -> None:
+    """`report --runner hadoop`: what maps have counted, merged, is what one process counts; nothing
+    is left in HDFS."""
+    crawl, _ = visited
+    pages, sums = [], []
+    for runner in ("inline", "hadoop"):
+        crawl.run("report", "-o", "r.html", "--runner", runner, "--processes", "2")
+        pages.append((crawl.folder / "r.html").read_text("utf-8").partition("<svg")[2])
+        found = crawl.json("report", "--completeness", "--runner", runner)
+        sums.append({name: n for name, n in found.items() if name in ("stored", "users", "share")})
+    assert pages[1] == pages[0]
+    assert sums[1] == sums[0]
+    assert sums[0]["stored"] > 100
+    assert staging(stack, crawl) == []
+
+
 def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
     """What status says of an application until it is over: its states, its end."""
     states: set[str] = set()

@@ -181,7 +181,7 @@ def export(options: argparse.Namespace) -> Done:
         place = options.output or f"{what}.parquet"
         raise BadUsage(f"say {lacks}: export {what} -o {place}, or export --dataset DIR")
     if isinstance(options.output, str):
-        from weibo_crawler.cli.export_on_yarn import export_on_yarn
+        from weibo_crawler.cli.on_yarn import export_on_yarn
 
         return export_on_yarn(options)
     form = _form(options, options.output)
@@ -288,21 +288,19 @@ def report(options: argparse.Namespace) -> Done:
     """Write the HTML report, or print how complete the posts are."""
     if (form := _form(options)) and not options.completeness:
         raise BadUsage("--format and --excel are for --completeness: add that")
-    if form is not None and options.processes > 1:
-        raise BadUsage("--processes is for sums: leave it out, or --format")
+    if form is not None and (options.processes > 1 or options.runner == "hadoop"):
+        raise BadUsage("--processes and --runner are for sums: leave them out, or --format")
     now = time.time()
     with Home(config.load(options.config), makes=()) as home:
         if options.completeness:
-            with reading(home, options.processes) as by:
-                return _completeness(home, form, by.stored(now, is_whole=False))
+            return _completeness(home, form, _stored(options, home, now))
         from weibo_crawler.analysis.report import write_report
         from weibo_crawler.analysis.userlists import kept_in
 
         _check_output(options, home.users)
         bounds = home.users.depths_are_bounds()
         remember_export(home.users, options.output)
-        with reading(home, options.processes) as by:
-            stored = by.stored(now, is_whole=True)
+        stored = _stored(options, home, now)
         origin = origin_of(home, options.config)
         write_report(
             *(home.users, stored, options.output, now),
@@ -313,6 +311,16 @@ def report(options: argparse.Namespace) -> Done:
     return Done(
         f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
     )
+
+
+def _stored(options: argparse.Namespace, home: Home, now: float) -> "Stored":
+    """What the tables hold, counted here or on YARN."""
+    if options.runner == "hadoop":
+        from weibo_crawler.cli.on_yarn import count_on_yarn
+
+        return count_on_yarn(options, home, now)
+    with reading(home, options.processes) as by:
+        return by.stored(now, is_whole=not options.completeness)
 
 
 def origin_of(home: Home, file: Path | None) -> "Origin":

@@ -551,6 +551,13 @@ def _analyst_commands(commands: Any) -> None:
         help="with --completeness: a row for each user to stdout, the sums to stderr",
     )
     _add_processes(report)
+    report.add_argument(
+        "--runner",
+        choices=["inline", "hadoop"],
+        default="inline",
+        help="hadoop: the maps of a job on YARN read the tables, by the settings of [hadoop] "
+        "(default: inline, on this machine)",
+    )
     _add_excel(report)
     status = _command(
         commands, "status", "analysts:status", "what is queued, leased, done; rates; the end"

@@ -48,9 +48,10 @@ class Reading:
     def stored(self, now: float, *, is_whole: bool) -> "Stored":
         """What the tables hold, counted; is_whole: posts, too, and not only the ledgers."""
         if self._readers is None:
-            return _count(now, is_whole, self._home, ALL)
-        count = partial(_count, now, is_whole)
-        parts = self._readers.each(partial(_read, self._home.settings, count))
+            return count(now, is_whole, self._home, ALL)
+        parts = self._readers.each(
+            partial(_read, self._home.settings, partial(count, now, is_whole))
+        )
         whole = next(parts)
         for one in parts:
             whole.merge(one)
@@ -102,7 +103,8 @@ def _home(settings: Settings) -> Home:
     return Home(settings, makes=())
 
 
-def _count(now: float, is_whole: bool, home: Home, part: Range) -> "Stored":
+def count(now: float, is_whole: bool, home: Home, part: Range) -> "Stored":
+    """As `Reading.stored`, of a range."""
     from weibo_crawler.analysis.figures import Stored
 
     stored = Stored(now)

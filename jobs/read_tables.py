@@ -1,20 +1,20 @@
-"""Rows of the tables into files of HDFS, a map each: `weibo-crawler export -o hdfs://…`."""
+"""Ranges of the tables, read on YARN: `weibo-crawler export -o hdfs://…` and `report --runner`."""
 
 import os
 import sys
 from collections.abc import Iterator
 
-from weibo_crawler.cli.export_on_yarn import write_part
+from weibo_crawler.cli.on_yarn import read_part
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError
 from weibo_crawler.mapjob import MapJob
 
 
-class MRExportRows(MapJob):
-    """What to write in, how many rows that were out."""
+class MRReadTables(MapJob):
+    """What to read in, what came of it out."""
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
         try:
-            yield None, str(write_part(line, self.set_status))
+            yield None, read_part(line, self.set_status)
         except CrawlerError as error:
             print(f"weibo-crawler: {error}", file=sys.stderr, flush=True)
             # by which the command knows it; what a node lacks is no wrong option there
@@ -22,4 +22,4 @@ class MRExportRows(MapJob):
 
 
 if __name__ == "__main__":
-    MRExportRows.run()
+    MRReadTables.run()
