@@ -2106,8 +2106,8 @@ CHANGES = [
     Change(
         "nodes lack what a harvest by jobs imports",
         "posts/archive.py",
-        '"pygal", "rich"}',
-        '"pygal", "pyroaring", "rich"}',
+        '"pyyaml", "rich"}',
+        '"pyroaring", "pyyaml", "rich"}',
         "tests/posts/test_archive.py",
     ),
     Change(

@@ -1,10 +1,11 @@
 """What is refused before anything is sent to a cluster, and what a job is told."""
 
 import os
+import shutil
 import stat
 import subprocess
 import zipfile
-from concurrent.futures import Future
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.posts import archive as archive_module
 from weibo_crawler.posts.archive import ENV, PACKAGES, WRONG_PYTHON
-from weibo_crawler.posts.cluster import Cluster, check_key, outdated, pack
-from weibo_crawler.posts.hdfs import streaming_jar
+from weibo_crawler.posts.cluster import Cluster, check_key, outdated
+from weibo_crawler.posts.hdfs import HdfsCommand, streaming_jar
 from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
 from weibo_crawler.resources import resource
@@ -99,24 +100,73 @@ def test_an_archive_goes_when_nobody_may_use_it() -> None:
     assert outdated({"mine"}, "mine") == []
 
 
+class Folders(HdfsCommand):
+    """Folders of this machine. sent: the archives that were uploaded."""
+
+    def __init__(self) -> None:
+        super().__init__("never run")
+        self.sent: list[Path] = []
+
+    def make_folder(self, folder: str) -> None:
+        Path(folder).mkdir(exist_ok=True)
+
+    def names(self, folder: str) -> set[str]:
+        if not Path(folder).exists():
+            raise StoreError("no such folder yet")
+        return {path.name for path in Path(folder).iterdir()}
+
+    def put(self, sources: Iterable[Path], folder: str) -> None:
+        if not Path(folder).parent.exists():
+            raise StoreError("no such folder yet")
+        for source in sources:
+            shutil.copytree(source, folder)
+
+    def put_once(self, source: Path, target: str) -> None:
+        self.sent.append(Path(shutil.copy(source, target)))
+
+    def remove(self, *paths: str) -> None:
+        for path in map(Path, paths):
+            path.unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize("keeps_answers", [False, True])
-def test_what_a_job_needs_is_packed_once(
+def test_what_a_job_needs_is_sent_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keeps_answers: bool
 ) -> None:
-    """Unless it lies in HDFS; what keeps answers is part of it where they are kept."""
+    """Unless it lies in HDFS, into a folder that may not be there yet. What keeps answers is part
+    of it where they are kept. An archive that is new takes the place of those before, but for that
+    which has not changed."""
     monkeypatch.setattr(archive_module, "_LEVEL", 0)  # how well it is compressed is all the same
     kept = config.Archive(folder="hdfs://host/answers" if keeps_answers else None)
-    settings, looked = Settings(store=STORE, archive=kept), Future[set[str]]()
-    looked.set_exception(StoreError("no such folder yet"))
-    packed = pack(settings, tmp_path, looked)
-    names = zipfile.ZipFile(packed[PACKAGES]).namelist()
+    settings = Settings(store=STORE, archive=kept)
+    cluster, hdfs = Cluster.__new__(Cluster), Folders()
+    cluster.settings, cluster.hdfs, cluster.folder = settings, hdfs, str(tmp_path / "jobs")
+    (manifest := tmp_path / "ranges").touch()
+
+    def staged(run_id: str) -> set[Path]:
+        made = cluster.stage(run_id, resource("jobs/crawl_posts.py"), manifest)
+        assert Path(made.input).exists()
+        shutil.rmtree(made.folder)  # at its end
+        return {*map(Path, made.archives.values())}
+
+    archives = staged("first")
+    assert {*hdfs.sent} == archives
+    (packages,) = (one for one in archives if not is_code(one))
+    names = zipfile.ZipFile(packages).namelist()
     assert any("zstandard" in name for name in names) is keeps_answers
-    for archive in packed.values():
-        archive.unlink()
-    again = Future[set[str]]()
-    again.set_result({packed[PACKAGES].name})
-    assert pack(settings, tmp_path, again) == packed
-    assert [archive.exists() for archive in packed.values()] == [True, False]
+    assert not any("yaml" in name.partition("/")[0] for name in names)
+    (code,) = archives - {packages}
+    older = code.rename(code.with_name("env-3.11-older.zip"))
+    assert staged("second") == archives
+    assert hdfs.sent[2:] == [code]
+    assert not older.exists()
+    assert staged("third") == archives
+    assert len(hdfs.sent) == 3
+
+
+def is_code(archive: Path) -> bool:
+    with zipfile.ZipFile(archive) as file:
+        return "sitecustomize.py" in file.namelist()
 
 
 def test_settings_reach_the_job() -> None:

@@ -27,10 +27,11 @@ from weibo_crawler.errors import DISTRIBUTION, BadConfig, how_to_install
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
-# required by the simulator, plots and a terminal, never by a job; and setuptools by mrjob, for
-# distutils, where Python has none
+# required by the simulator, plots and a terminal, never by a job; by mrjob for settings of its own,
+# which we have none of; and setuptools by mrjob, for distutils, where Python has none
 _NOT_NEEDED = frozenset(
-    {"aiohttp", "pygal", "rich"} | ({"setuptools"} if sys.version_info < (3, 12) else set())
+    {"aiohttp", "pygal", "pyyaml", "rich"}
+    | ({"setuptools"} if sys.version_info < (3, 12) else set())
 )
 # what is compiled before or read by nobody; mrjob's examples are two dozen files
 _NOT_READ = frozenset(

@@ -8,7 +8,7 @@ find it, whoever started it.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import msgspec
 from weibo_crawler.config import Hadoop, Settings, masked
 from weibo_crawler.errors import BadConfig, BadUsage, StoreError
 from weibo_crawler.posts import hdfs, workers
-from weibo_crawler.posts.archive import ARCHIVES, archives
+from weibo_crawler.posts.archive import ARCHIVES, Archive, archives
 from weibo_crawler.posts.handover import write_files
 from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
@@ -87,18 +87,22 @@ class Cluster:
             hdfs.check_address(self.folder)
         except StoreError as error:
             raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
-        with ThreadPoolExecutor(2) as beside, owned_folder("staging") as local:
-            held = beside.submit(self.hdfs.names, self.folder)  # beside: it may be a JVM
+        with ThreadPoolExecutor(4) as beside, owned_folder("staging") as local:
+            held = beside.submit(self.hdfs.names, self.folder)  # it may be a JVM, as any of these
             names = write_files(self.settings, local)
             (local / script.name).write_bytes(script.read_bytes())
             (local / "input").mkdir()
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
             if made:
                 (local / made).mkdir()
-            with owned_folder("archive") as folder:
-                packed = beside.submit(pack, self.settings, folder, held)
-                self._put(local, staging)
-                addresses = self._upload_archives(run_id, packed.result())
+            placed = beside.submit(self._put, local, staging)
+            packed = needed(self.settings)
+            sent = [beside.submit(self._send, one, held, placed) for one in packed.values()]
+            placed.result()
+            is_new = [one.result() for one in sent]
+            if any(is_new):
+                self._tidy(run_id, {archive.name for archive in packed.values()})
+        addresses = {link: f"{self.folder}/{archive.name}" for link, archive in packed.items()}
         return Staged(staging, addresses, names)
 
     def _put(self, local: Path, staging: str) -> None:
@@ -114,30 +118,29 @@ class Cluster:
                 raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
             self.hdfs.put([local], staging)
 
-    def _upload_archives(self, run_id: str, packed: Mapping[str, Path]) -> dict[str, str]:
-        """Their addresses. Where one is new, they take the place of those before them."""
-        new = [archive for archive in packed.values() if archive.exists()]
-        for archive in new:
-            self.hdfs.put_once(archive, f"{self.folder}/{archive.name}")
-        if new:
-            # looked at anew: a run that has begun meanwhile may need one of those that lay here
-            held = self.hdfs.names(self.folder) - {archive.name for archive in packed.values()}
-            self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
-        return {link: f"{self.folder}/{archive.name}" for link, archive in packed.items()}
-
-
-def pack(settings: Settings, folder: Path, looked: "Future[set[str]]") -> dict[str, Path]:
-    """The archives of these settings, by their names in a task's folder; they lie in the folder
-    unless HDFS holds them. looked: what lies in the folder of all jobs; a StoreError where that
-    may not be there yet."""
-    keeps_answers = settings.archive.folder is not None
-    needed = archives(package_of(settings.site.name), keeps_answers=keeps_answers)
-    held = set() if looked.exception() else looked.result()
-    for archive in needed.values():
-        if archive.name not in held:
+    def _send(self, archive: Archive, looked: "Future[set[str]]", placed: "Future[None]") -> bool:
+        """Upload it unless it lies there, which is returned. looked: what lies in the folder of all
+        jobs; a StoreError where that may not be there yet. placed: it is there."""
+        if not looked.exception() and archive.name in looked.result():
+            return False
+        with owned_folder("archive") as folder:
             with (folder / archive.name).open("wb") as file:
                 archive.write(file)
-    return {link: folder / archive.name for link, archive in needed.items()}
+            placed.result()
+            self.hdfs.put_once(folder / archive.name, f"{self.folder}/{archive.name}")
+        return True
+
+    def _tidy(self, run_id: str, new: set[str]) -> None:
+        """New archives take the place of those before them. It is looked at anew: a run that has
+        begun meanwhile may need one of those that lay there."""
+        held = self.hdfs.names(self.folder) - new
+        self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
+
+
+def needed(settings: Settings) -> dict[str, Archive]:
+    """The archives of these settings, by their names in a task's folder."""
+    keeps_answers = settings.archive.folder is not None
+    return archives(package_of(settings.site.name), keeps_answers=keeps_answers)
 
 
 def check_key(tables: str) -> None:
