@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -104,7 +105,7 @@ class Folders(HdfsCommand):
     """Folders of this machine. sent: the archives that were uploaded."""
 
     def __init__(self) -> None:
-        super().__init__("never run")
+        super().__init__(sys.executable)  # never run
         self.sent: list[Path] = []
 
     def make_folder(self, folder: str) -> None:
