@@ -2131,4 +2131,18 @@ CHANGES = [
         "pass",
         "tests/cli/test_proxies.py::test_who_waits_for_dead_proxies_is_told",
     ),
+    Change(
+        "an odd count hides that the page says it in another place, too",
+        "sites/weibo/counts.py",
+        "return next((count for count in counts if count is not None), None)",
+        "return next(counts, None)",
+        f"{SITE}/weibo/test_users.py -k number_of_fans",
+    ),
+    Change(
+        "a comma anywhere among digits makes a number",
+        "sites/weibo/counts.py",
+        "(?:,[0-9]{{3}}){{1,4}})",
+        "(?:,[0-9]+){{1,4}})",
+        f"{SITE}/weibo/test_values.py -k count",
+    ),
 ]
