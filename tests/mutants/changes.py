@@ -2145,4 +2145,18 @@ CHANGES = [
         "(?:,[0-9]+){{1,4}})",
         f"{SITE}/weibo/test_values.py -k count",
     ),
+    Change(
+        "a password with a backslash fails each request by its proxy",
+        "fetch/pool/proxy_list.py",
+        'return ":".join(quote(part, safe="") for part in parts) + "@"',
+        'return text + "@"',
+        f"{FETCH}/test_proxy_list.py -k accounts",
+    ),
+    Change(
+        "a password that is no latin-1 cannot be sent by requests",
+        "fetch/clients/requests_adapter.py",
+        "base64.b64encode(account.encode())",
+        'base64.b64encode(account.encode("latin-1"))',
+        f"{FETCH}/test_proxies.py -k gateway",
+    ),
 ]

@@ -4,6 +4,7 @@ The adapter is used without `requests.Session`: a session reads the whole body o
 has a Location header, without a limit, even where redirects are not followed.
 """
 
+import base64
 import functools
 import http.client
 import socket
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import certifi
 import urllib3
@@ -194,6 +196,12 @@ class Adapter(HTTPAdapter):
             preload_content=False,
             decode_content=False,
         )
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        """The account as UTF-8, which that of requests sends as latin-1, or not at all."""
+        account = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
+        token = base64.b64encode(account.encode()).decode()
+        return {"Proxy-Authorization": f"Basic {token}"} if account else {}
 
     def close(self) -> None:
         """urllib3 leaves connections open while anybody, be it a traceback, holds their pool."""

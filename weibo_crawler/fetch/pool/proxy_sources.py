@@ -16,7 +16,7 @@ from weibo_crawler.records import Kind, Page, Request
 
 _ADDRESS = (
     "not a proxy address; write http://user:password@host:port (or https://, socks5://, or "
-    "host:port alone), special characters of the password percent-encoded"
+    "host:port alone), a % of the password as %25; SOCKS takes no user without a password"
 )
 
 
