@@ -2159,4 +2159,25 @@ CHANGES = [
         'base64.b64encode(account.encode("latin-1"))',
         f"{FETCH}/test_proxies.py -k gateway",
     ),
+    Change(
+        "a site of which most users have no posts is taken for silent",
+        "posts/owner.py",
+        "if odd is not None and not _says_none(asked.reading):",
+        "if odd is not None:",
+        f"{POSTS}/test_profile.py -k says_so",
+    ),
+    Change(
+        "empty timelines speak against the site before their profiles came",
+        "fetch/answers.py",
+        "is_none = is_said_gone(met.answer) or _verdict(met) in NOTHING",
+        "is_none = is_said_gone(met.answer)",
+        f"{FETCH}/test_fetcher.py -k only_unlikely",
+    ),
+    Change(
+        "a site that is silent of timelines and profiles is not told",
+        "posts/owner.py",
+        "self._asker.contradict(Kind.POSTS, page_of(odd))",
+        "pass",
+        f"{POSTS}/test_profile.py -k says_so",
+    ),
 ]
