@@ -2180,4 +2180,11 @@ CHANGES = [
         "pass",
         f"{POSTS}/test_profile.py -k says_so",
     ),
+    Change(
+        "a process that may open no more files is told to look at its store",
+        "store/sqlite/base.py",
+        "return error.errno in (errno.EMFILE, errno.ENFILE)",
+        "return False",
+        f"{STORE}/test_sqlite_tables.py -k no_more_files",
+    ),
 ]
