@@ -1068,13 +1068,16 @@ def test_an_emptiness_that_was_only_unlikely_is_judged_by_the_caller() -> None:
     so end the run when they are many."""
     world = World(lambda *_: EMPTY)
 
+    def contradict(times: int) -> None:
+        for _ in range(times):
+            world.fetcher.contradict(Kind.POSTS, "direct")
+
     async def scenario() -> None:
         for uid in range(100):
             fetched = await world.fetcher.fetch(ask(uid=uid, expect=Expect.LIKELY))
             assert fetched.reading is EMPTY
         with pytest.raises(SiteSaysNo, match="the site shows nothing"):
-            for _ in range(100):
-                world.fetcher.contradict(Kind.POSTS, "direct")
+            contradict(100)
 
     run(scenario())
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.client import CONTINUE, OK, SWITCHING_PROTOCOLS
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -98,7 +99,15 @@ class _Lines:
 
 
 class _Answer(http.client.HTTPResponse):
-    """http.client takes a head that is cut for a whole one, with nothing behind it."""
+    """http.client takes a head that is cut for a whole one, with nothing behind it, and a head that
+    only announces another one (103) for the answer."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            told: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if not CONTINUE < told[1] < OK or told[1] == SWITCHING_PROTOCOLS:
+                return told
+            http.client.parse_headers(self.fp)
 
     def begin(self) -> None:
         file = self.fp
