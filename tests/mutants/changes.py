@@ -2192,13 +2192,13 @@ CHANGES = [
         "fetch/clients/requests_adapter.py",
         "if not CONTINUE < told[1] < OK or told[1] == SWITCHING_PROTOCOLS:",
         "if True:",
-        f"{FETCH}/test_transports.py -k whole_answers",
+        f"{FETCH}/test_transports.py::test_whole_answers",
     ),
     Change(
         "a page whose server says that it is not compressed is refused",
         "fetch/clients/body.py",
         '_NO_COMPRESSION = ("", "identity", "none", "utf-8")',
         '_NO_COMPRESSION = ("", "identity")',
-        f"{FETCH}/test_transports.py -k whole_answers",
+        f"{FETCH}/test_transports.py::test_whole_answers",
     ),
 ]
