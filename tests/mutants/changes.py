@@ -2201,4 +2201,11 @@ CHANGES = [
         '_NO_COMPRESSION = ("", "identity")',
         f"{FETCH}/test_transports.py::test_whole_answers",
     ),
+    Change(
+        "a mapper that begins while the list of proxies is written ends the run",
+        "fetch/opening.py",
+        "if time.monotonic() >= until:",
+        "if True:",
+        f"{FETCH}/test_opening.py",
+    ),
 ]
