@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, ListAway
 from weibo_crawler.errors import masked as masked
 from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, WAYS, Edge
 
@@ -657,4 +657,5 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
             try:
                 path.open("rb").close()
             except OSError as error:
-                raise BadConfig(f"{name}: cannot read {masked(value)}: {error.strerror}") from None
+                sort = ListAway if name == "egress.proxies_file" else BadConfig
+                raise sort(f"{name}: cannot read {masked(value)}: {error.strerror}") from None

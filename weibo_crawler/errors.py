@@ -82,6 +82,11 @@ class BadConfig(CrawlerError):
     exit_code = 3
 
 
+class ListAway(BadConfig):
+    """A list of proxies cannot be read: it is away, being written, or wrong. A command says so at
+    once; what goes on without a user looks again."""
+
+
 class SiteSaysNo(CrawlerError):
     """The site refuses on every egress, or changed its shape: stop, come back later or slower.
 

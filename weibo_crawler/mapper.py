@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import msgspec
 
-from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError, Interrupted
+from weibo_crawler.fetch.opening import settings_of_task
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.crawl import TERMINATED, RangeCrawler
 from weibo_crawler.posts.due import Job
@@ -72,7 +72,7 @@ class Mapper:
         self._crawler: RangeCrawler | None = None
         with self._ending_in_order():
             # opens nothing yet. The driver had reached the stores, so what is away comes back
-            self._home = home = Home(config.load(), waits=True)
+            self._home = home = Home(settings_of_task(), waits=True)
             stores = home.users, home.tables
             told = {"every": job.every, "since": job.since}
             archive = home.archive("posts", job.run_id, told)

@@ -56,7 +56,8 @@ class Expect(StrEnum):
               before named this one as the next: an empty answer contradicts what is known
     shown     this very page was shown in this run
     likely    most users have something here: an empty answer is taken as it is, as the caller asks
-              elsewhere what it means, but many of them tell that the site has fallen silent
+              elsewhere what it means, and tells where that contradicts it: many of these tell that
+              the site has fallen silent
     nothing   all that was announced has been shown and no page named this one: an empty answer is
               what is expected
     unknown   neither

@@ -1063,6 +1063,25 @@ def test_emptiness_that_others_disprove_stops_no_run() -> None:
     run(scenario())
 
 
+def test_an_emptiness_that_was_only_unlikely_is_judged_by_the_caller() -> None:
+    """Law 4: most users may have no posts, as their profiles then say; those of whom nothing says
+    so end the run when they are many."""
+    world = World(lambda *_: EMPTY)
+
+    def contradict(times: int) -> None:
+        for _ in range(times):
+            world.fetcher.contradict(Kind.POSTS, "direct")
+
+    async def scenario() -> None:
+        for uid in range(100):
+            fetched = await world.fetcher.fetch(ask(uid=uid, expect=Expect.LIKELY))
+            assert fetched.reading is EMPTY
+        with pytest.raises(SiteSaysNo, match="the site shows nothing"):
+            contradict(100)
+
+    run(scenario())
+
+
 def test_a_silent_site_confirms_no_emptiness() -> None:
     """A second empty answer that was under way when the run stopped is not returned as a fact."""
     world = World(lambda *_: EMPTY, takes_s=1.0, concurrency=99)

@@ -12,8 +12,8 @@ from tests.fetch.servers import Reader, Writer, head, http, serve
 from tests.fetch.worlds import ScriptedSite
 from weibo_crawler.config import Egress, Fetch, Pace, Session, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
-from weibo_crawler.fetch import Ask, Fetched, open_fetcher
-from weibo_crawler.fetch.opening import choose_transport
+from weibo_crawler.fetch import Ask, Fetched, open_fetcher, opening
+from weibo_crawler.fetch.opening import choose_transport, settings_of_task
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 
@@ -120,6 +120,33 @@ def test_bad_proxies_file(tmp_path: Path) -> None:
     settings = Settings(egress=Egress(proxies_file=str(file)))
     with pytest.raises(BadConfig, match=r"proxies\.txt:1"):
         open_fetcher(settings, ScriptedSite(), Counters())
+
+
+@pytest.mark.parametrize("meanwhile", [None, "", "nonsense\n"])
+def test_a_task_that_begins_while_a_list_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str | None
+) -> None:
+    """It waits for the list, as a run under way goes on with what it knew; one that stays away, or
+    wrong, is told."""
+    file = tmp_path / "proxies.txt"
+    if meanwhile is not None:
+        file.write_text(meanwhile)
+    monkeypatch.setenv("WEIBO_EGRESS__PROXIES_FILE", str(file))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(opening, "_LIST_AWAY_S", 0.0)
+    with pytest.raises(BadConfig, match=r"proxies\.txt"):
+        settings_of_task()
+    monkeypatch.setattr(opening, "_LIST_AWAY_S", 60.0)
+    looks = []
+
+    def look(wait_s: float) -> None:
+        looks.append(wait_s)
+        if len(looks) == 2:
+            file.write_text("10.0.0.1:80\n")
+
+    monkeypatch.setattr("weibo_crawler.fetch.opening.time.sleep", look)
+    assert settings_of_task().egress.proxies_file == str(file)
+    assert len(looks) == 2
 
 
 def test_the_fast_transport_where_it_is_installed() -> None:

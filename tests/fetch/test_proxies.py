@@ -146,7 +146,9 @@ def test_the_deadline_behind_a_proxy_that_speaks_tls(make: Make, tls: Tls) -> No
 
 
 def test_accounts_at_one_gateway(make: Make) -> None:
-    """Each account goes by connections of its own; special characters are percent-decoded."""
+    """Each account goes by connections of its own; special characters are percent-decoded, and
+    letters go as UTF-8, by each transport."""
+    accounts = ("one:p%40ss%3A%2F", "two:%E5%AF%86%C3%A9")
     seen: list[tuple[int, bytes]] = []
 
     async def gateway(reader: Reader, writer: Writer) -> None:
@@ -162,13 +164,13 @@ def test_accounts_at_one_gateway(make: Make) -> None:
             name = f"{PROXY_HOST}:{proxy_port}"
             transport = make(SETTINGS)
             request = Request(Kind.PROFILE, "http://127.0.0.1:9/")
-            for account in ("one:p%40ss%3A%2F", "two:x", "one:p%40ss%3A%2F", "two:x"):
+            for account in accounts * 2:
                 egress = Egress(account[:3], f"http://{account}@{name}")
                 assert (await transport.send(request, (), egress)).body == BODY
             await transport.close()
 
     asyncio.run(scenario())
-    assert [account for _, account in seen] == [b"one:p@ss:/", b"two:x"] * 2
+    assert [account for _, account in seen] == [b"one:p@ss:/", "two:密é".encode()] * 2
     assert len(set(seen)) == len({port for port, _ in seen}) == 2
 
 

@@ -23,7 +23,12 @@ HTTP = "http://10.0.0.1:80"
             {"proxy_address": "g.example", "port": 80, "username": "u@x", "password": "p:/w"},
             "http://u%40x:p%3A%2Fw@g.example:80",
         ),
-        ({"ip": "10.0.0.1", "port": 80, "user": "u", "pass": None}, "http://u@10.0.0.1:80"),
+        ({"ip": "10.0.0.1", "port": 80, "user": "u", "pass": None}, "http://u:@10.0.0.1:80"),
+        (
+            {"ip": "g.example", "port": 80, "user": "u:x", "pass": "5%40"},
+            "http://u%3Ax:5%2540@g.example:80",
+        ),
+        ({"ip": "g.example", "port": 80, "user": "u", "pass": "\ud800"}, None),
         ({"ip": "::1", "port": 80}, "http://[::1]:80"),
         ({"proxy": HTTP}, HTTP),
         ({"url": "https://u:p@g.example:443", "port": 443}, "https://u:p@g.example:443"),
@@ -64,6 +69,40 @@ def test_lines() -> None:
     listing = parse_listing("# mine\n\n[::1]:80\nnonsense\n10.0.0.1:80 # slow\n")
     assert [address.place for address in listing.addresses] == ["[::1]:80", "10.0.0.1:80"]
     assert (listing.bad, listing.unit) == ([4], "line")
+
+
+@pytest.mark.parametrize(
+    ("account", "sent"),
+    [
+        ("u:p%40w", "u:p%40w"),
+        ("u:p@w", "u:p%40w"),
+        ("u:p\\w", "u:p%5Cw"),
+        ("u:p#/?w x", "u:p%23%2F%3Fw%20x"),
+        ("u:100%", "u:100%25"),
+        ("u:\u5bc6", "u:%E5%AF%86"),
+        ("u", "u:"),
+        ("u:p%FF", None),
+    ],
+)
+def test_accounts(account: str, sent: str | None) -> None:
+    """Whatever stands before the last @ is the account, which every client is given in the same
+    form; one whose bytes are no text, which none can send, makes no address."""
+    listing = parse_listing(f"http://{account}@g.example:80")
+    urls = [] if sent is None else [f"http://{sent}@g.example:80"]
+    assert [address.url for address in listing.addresses] == urls
+    assert listing.bad == ([1] if sent is None else [])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("a..b:80", ".:80", f"{'x' * 64}.example:80", "[1::2::3]:80", "10.0.0.1:65536"),
+        *("socks5://u@g.example:80", f"socks5://u:{'x' * 256}@g.example:80"),
+    ],
+)
+def test_addresses_that_no_client_can_use(entry: str) -> None:
+    """They are told where they stand, and are no egress whose requests fail."""
+    assert parse_listing(f"{HTTP}\n{entry}")[:2] == ([(HTTP, "10.0.0.1:80")], [2])
 
 
 _JSON = st.recursive(

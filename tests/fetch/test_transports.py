@@ -105,6 +105,11 @@ def _chunked(
         _chunked(ZIPPED[:1], ZIPPED[1:20], ZIPPED[20:], header=GZIP.encode()),
         b"HTTP/1.0 200 OK\r\n\r\n" + BODY,
         b"HTTP/1.1 100 Continue\r\n\r\n" + http(BODY),
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + http(BODY),
+        b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n" + http(BODY),
+        http(ZIPPED, "Content-Encoding: identity, gzip"),
+        http(BODY, "Content-Encoding: none"),
+        http(BODY, "Content-Encoding: UTF-8"),
     ],
 )
 def test_whole_answers(make: Make, answer: bytes) -> None:

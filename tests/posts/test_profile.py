@@ -210,3 +210,16 @@ def test_a_page_without_posts_that_names_the_next_one(crawl_: Crawl, more: int) 
     outcome = crawl_.run(fetcher, users_in_flight=1)[6]
     assert fetcher.asked.count("profile/6") == (0 if more else 1)
     assert (outcome.announced, outcome.stored, outcome.sure) == (12, more, bool(more))
+
+
+@pytest.mark.parametrize("is_talking", [False, True])
+def test_an_empty_timeline_is_odd_unless_the_profile_says_so(
+    crawl_: Crawl, is_talking: bool
+) -> None:
+    """Law 4: what an empty first page says of the site is known when the profile has come. A site
+    of which most users have no posts has not fallen silent."""
+    crawl_.add(6, 7, 8, 9)
+    fetcher = ScriptedFetcher({6: (), 7: (), 9: timeline(9, 5)}, announced={7: 5})
+    fetcher.is_talking = is_talking
+    crawl_.run(fetcher)
+    assert fetcher.contradicted == [Kind.POSTS] * 2  # of 7 five are announced; of 8 nothing is said

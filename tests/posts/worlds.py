@@ -122,6 +122,7 @@ class ScriptedFetcher:
         self.ends: dict[str, str] = {}
         self.nth: dict[str, int] = {}
         self.retried: list[str] = []
+        self.contradicted: list[Kind] = []
         self.left: dict[Kind, int] = {}
         self.is_talking = True
         self.now = 1_700_000_000.0
@@ -131,6 +132,9 @@ class ScriptedFetcher:
 
     def disprove(self, egress: str) -> None:
         self.disproved.append(egress)
+
+    def contradict(self, kind: Kind, egress: str) -> None:
+        self.contradicted.append(kind)
 
     def room(self) -> Room:
         return Room(32)

@@ -302,6 +302,24 @@ def test_bytes_that_were_damaged_are_no_fault_of_ours(
     store.close()
 
 
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_process_that_may_open_no_more_files_is_told_so(tmp_path: Path, left: int) -> None:
+    """SQLite says of the file that it cannot be opened, also where its log is what cannot."""
+    url = f"sqlite:///{tmp_path}/t.db"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]  # whatever was free below the last
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1, hard))
+        for file in held[:left]:
+            os.close(file)
+        with pytest.raises(StoreError, match=r"may open \d+ files, and has; raise that"):
+            SqliteTables(url).create()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for file in held[left:]:
+            os.close(file)
+
+
 def test_a_place_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     """A folder, or a folder that cannot be made: one line with the path."""
     with pytest.raises(StoreError, match="unable to open database file; check that it is a file"):

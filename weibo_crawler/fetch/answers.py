@@ -634,7 +634,8 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     that tells, which is the first one that shows anything or nothing. A later page tells only where
     it was shown before: many lists and timelines end with a page that was promised, and many ends
     may come in a row. Pages of users tell, not texts, which a site may offer by one way only. That
-    a user is gone tells where it is known to have been there.
+    a user is gone tells where it is known to have been there. Where something is only likely to be
+    there, the caller learns elsewhere whether an emptiness contradicts that (`Fetcher.contradict`).
     """
     if asked.ask.request.kind not in OF_USERS:
         return None
@@ -642,7 +643,8 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
         return None
     if asked.ask.nth > 1 and asked.ask.expect is not Expect.SHOWN:
         return None
-    if is_said_gone(met.answer) and asked.ask.expect is Expect.LIKELY:
+    is_none = is_said_gone(met.answer) or _verdict(met) in NOTHING
+    if is_none and asked.ask.expect is Expect.LIKELY:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None

@@ -215,6 +215,14 @@ class Fetcher:
         self._pool.compared(egress, is_same=False)
         self._comparer.disprove(egress)
 
+    def contradict(self, kind: Kind, egress: str) -> None:
+        """A first page that showed nothing, though something was likely to be there, and nothing
+        says that there is none: the site may have fallen silent. Errors: SiteSaysNo."""
+        self._breaker.looked(Look(kind, True, egress, time.time()))
+        self._pool.stop(self._breaker.tripped)
+        if self._breaker.tripped:
+            raise SiteSaysNo(self._breaker.tripped)
+
     @property
     def is_talking(self) -> bool:
         """Whether the site shows content where content is expected: it did in this run, and has not

@@ -2,6 +2,7 @@
 
 import resource as limits
 import sys
+import time
 from collections.abc import Callable
 from math import inf
 from random import Random
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from weibo_crawler import config
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, how_to_install
+from weibo_crawler.errors import BadConfig, ListAway, how_to_install
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.downloads import Downloads, Sessionless
 from weibo_crawler.fetch.egress import Egress
@@ -19,6 +20,7 @@ from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.pool import Pool
 from weibo_crawler.fetch.pool.keeper import Keeper, Leases
 from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.proxy_sources import File
 from weibo_crawler.fetch.pool.reloading import Reloader
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.roster import Roster
@@ -33,6 +35,8 @@ from weibo_crawler.sites import Site
 PLACES = 32  # callers keep the processor busy where the pace has no limit
 _FILES_EACH = 4  # under way by one egress, less than browsers have
 _REFUSED_S = 20.0  # of refusals alone end a run without a pace: bans are shorter, or are for long
+_LIST_AWAY_S = 60.0  # an editor or a script that writes a list anew takes less
+_LOOK_S = 0.5
 FILES_BESIDE = 64  # open files that are no connections
 
 if TYPE_CHECKING:
@@ -148,6 +152,27 @@ def _open_pool(
         keeper=keeper,
         reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
     )
+
+
+def settings_of_task() -> Settings:
+    """The settings of a task, which begins whenever its turn comes. Its driver could read the list
+    of proxies; where that is away now, or just being written, it comes back: for _LIST_AWAY_S it is
+    looked at again, as a run under way does. Errors: BadConfig."""
+    until = time.monotonic() + _LIST_AWAY_S
+    while True:
+        try:
+            settings = config.load()
+            egress = settings.egress
+            if egress.proxies_file is not None:
+                source = File(egress.proxies_file)
+                source.read()
+                if not (source.addresses or egress.use_direct or egress.proxies_url):
+                    raise ListAway(f"{source.setting}: {egress.proxies_file} names no proxy")
+            return settings
+        except ListAway:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_LOOK_S)
 
 
 def most_files() -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from weibo_crawler.records import Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 
 # what stands in the place of a page of a kind that nobody is shown (`KindShut`)
@@ -77,6 +77,8 @@ class PageSource(Protocol):
     def leave_walls(self) -> None: ...
 
     def disprove(self, egress: str) -> None: ...
+
+    def contradict(self, kind: Kind, egress: str) -> None: ...
 
     @property
     def is_talking(self) -> bool: ...

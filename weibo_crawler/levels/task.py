@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError
+from weibo_crawler.fetch.opening import settings_of_task
 from weibo_crawler.home import Home
 from weibo_crawler.posts.workers import ended_by, worker_name
 from weibo_crawler.printable import guard_task
@@ -42,7 +42,7 @@ class Task:
         self.worker = worker_name(os.environ, new_owner())
         self._began, self._warned = time.time(), Warned()
         # opens nothing yet. The driver had reached the stores, so what is away comes back
-        self.home = Home(config.load(), waits=True)
+        self.home = Home(settings_of_task(), waits=True)
 
     def report(self, counters: dict[str, int], ended: str | None) -> None:
         """Tell the driver how far the task is. ended: why it ended, None while it works."""

@@ -244,6 +244,10 @@ class Asker:
         """A page that this egress brought lacks what another one shows."""
         self._fetcher.disprove(egress)
 
+    def contradict(self, kind: Kind, page: Page) -> None:
+        """As `Fetcher.contradict`, of this page."""
+        self._fetcher.contradict(kind, page.egress)
+
     def is_futile(self, end: str) -> bool:
         """Whether enough such looks were taken, and the latest of them all showed nothing more."""
         return not self._fetcher.samples.has_found(end)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.profile import lacks_count, needs_profile, owner_of
 from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
-from weibo_crawler.records import Expect, Page, PostPage, Reading, User, Verdict
+from weibo_crawler.records import Expect, Kind, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import possible_posts, profile_cells
 from weibo_crawler.store.rows.keys import user_key
@@ -29,8 +29,10 @@ class Owner:
             return False
         return owner_of(reading) is None and (most is None or self._visit.ledger.pages + 1 < most)
 
-    async def know(self, fetched: Fetched) -> None:
-        """Store the profile as the first page with a post shows it, or ask for it."""
+    async def know(self, fetched: Fetched, *, was_likely: bool) -> None:
+        """Store the profile as the first page with a post shows it, or ask for it. was_likely: the
+        page was likely to show one; where it shows none the profile tells whether that is odd."""
+        is_news = was_likely and not self._visit.is_kept
         owner, env, is_recent = owner_of(fetched.reading), self._visit.env, self._is_recent()
         if owner is not None:
             await self.put(owner, page_of(fetched))
@@ -38,7 +40,8 @@ class Owner:
             fetched.reading, self._visit.old, is_recent=is_recent, is_talking=env.asker.is_talking
         )
         if is_open and (owner is None or self._may_fill(owner)):
-            await self.ask(is_bare=fetched.reading.verdict in EMPTY)
+            is_bare = fetched.reading.verdict in EMPTY
+            await self.ask(is_bare=is_bare, odd=fetched if is_bare and is_news else None)
             if owner is not None and self._shown is not None:
                 found = set(owner.lacks) > set(self._shown.lacks)
                 env.asker.looked(_lacking(owner), found=found)
@@ -82,10 +85,11 @@ class Owner:
         await self.ask(is_bare=True)
         return self._visit.profile in EMPTY
 
-    async def ask(self, *, is_bare: bool = False) -> None:
+    async def ask(self, *, is_bare: bool = False, odd: Fetched | None = None) -> None:
         """Ask for the profile, and store what it shows. is_bare: page 1 showed nothing. Then an
         empty profile is what is expected of a user of whom an earlier visit saw neither, where
-        looking again at such shows nothing of late."""
+        looking again at such shows nothing of late. odd: that page, where it is odd unless the
+        profile says that there are no posts."""
         self._visit.is_count_old = False
         is_known = self._visit.is_named or self._visit.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
@@ -97,6 +101,8 @@ class Owner:
             asked = await self._visit.fetch(
                 Ask(request, expect, is_retry=self._visit.is_retry, end=end)
             )
+        if odd is not None and not _says_none(asked.reading):
+            self._asker.contradict(Kind.POSTS, page_of(odd))
         self._visit.check(asked.reading, walled_ok=self._visit.is_walled)
         self._visit.profile = asked.reading.verdict
         if self._visit.profile is Verdict.OK:
@@ -113,6 +119,11 @@ class Owner:
         await self._visit.env.writer.put(
             (), [Put.at(user_key(self._visit.uid), cells, page.fetched_at)]
         )
+
+
+def _says_none(reading: Reading) -> bool:
+    """Whether a profile says that its user has no posts."""
+    return isinstance(reading.record, User) and reading.record.posts == 0
 
 
 def _lacking(owner: User) -> str:

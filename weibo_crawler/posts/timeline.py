@@ -61,7 +61,7 @@ class Timeline:
                 if why := await self._spared(ask, is_full=is_full):
                     return why
                 fetched = await self._shown(ask)
-            await self._note(fetched, is_full=is_full)
+            await self._note(ask, fetched, is_full=is_full)
             end = await self._step(fetched, is_full=is_full, is_after_old=is_after_old)
             if end is not None:
                 return end
@@ -84,7 +84,7 @@ class Timeline:
             fetched = self._looked  # it was shown, whatever is shown now
         return await self._visit.belief.page(ask, fetched, self._visit.ledger.pinned)
 
-    async def _note(self, fetched: Fetched, *, is_full: bool) -> None:
+    async def _note(self, ask: Ask, fetched: Fetched, *, is_full: bool) -> None:
         """What an answer tells whatever it is; raises where it is trouble."""
         visit, reading, page = self._visit, fetched.reading, fetched.page
         if page is not None:
@@ -99,7 +99,7 @@ class Timeline:
             if not self._is_untold and reading.verdict is Verdict.LOGIN_WALL:
                 await self._owner.know_untold()
             elif not self._is_untold:
-                await self._owner.know(fetched)
+                await self._owner.know(fetched, was_likely=ask.expect is Expect.LIKELY)
         if self._is_again:
             self._asker.looked(_END, found=reading.verdict not in EMPTY)
         if is_full and reading.verdict in (Verdict.OK, *EMPTY):

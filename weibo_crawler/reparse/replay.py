@@ -54,6 +54,9 @@ class _Replay:
     def disprove(self, egress: str) -> None:
         """Nobody is to blame here."""
 
+    def contradict(self, kind: Kind, egress: str) -> None:
+        """The site is not judged here."""
+
 
 class VisitReplay(_Replay):
     """Answers one visit of posts from what one process got for one user, in its order.

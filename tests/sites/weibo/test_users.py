@@ -487,7 +487,7 @@ def test_whose_fans_are_illegible_is_uncounted(count: object) -> None:
 
     def change(tree: Tree) -> None:
         item(tree).update(desc2="")
-        item(tree)["user"].update(followers_count=count)
+        item(tree)["user"].update(followers_count=count, followers_count_str=count)
 
     page = fans(change)
     assert (page.uncounted, [user.uid for user in page.users]) == ((FANS[0],), FANS[1:])
@@ -498,11 +498,19 @@ def test_whose_fans_are_illegible_is_uncounted(count: object) -> None:
     [
         ({"followers_count": None, "followers_count_str": "1.2万"}, 12_000),
         ({"followers_count": "143"}, 143),
+        ({"followers_count": "", "followers_count_str": "1.2万"}, 12_000),
+        ({"followers_count": -1, "followers_count_str": "lots", "desc2": "粉丝：143"}, 143),
+        ({"followers_count": "", "followers_count_str": None, "desc2": "粉絲數:1.2萬"}, 12_000),
     ],
 )
 def test_where_the_number_of_fans_comes_from(fields: dict[str, object], fans_: int) -> None:
-    """From the count, else from its text, else from the description."""
-    assert fans(lambda tree: item(tree)["user"].update(fields)).users[0].fans == fans_
+    """From the count, else from its text, else from the description: the first that is legible."""
+
+    def change(tree: Tree) -> None:
+        item(tree).update(desc2=fields.get("desc2", ""))
+        item(tree)["user"].update(fields)
+
+    assert fans(change).users[0].fans == fans_
 
 
 def test_an_item_is_known_by_its_user_too() -> None:
@@ -827,7 +835,7 @@ def test_an_odd_field_of_a_profile_costs_only_itself(
     whole = record(read("profile.json"))
 
     def put(tree: Tree, value: object) -> None:
-        tree["data"]["userInfo"][key] = value
+        tree["data"]["userInfo"].update({key: value, f"{key}_str": value})
 
     for value in values:
         odd = record(read("profile.json", partial(put, value=value)))

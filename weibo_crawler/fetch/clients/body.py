@@ -16,6 +16,7 @@ _HAS_ISAL = importlib.util.find_spec("isal") is not None
 inflating: Any = importlib.import_module("isal.isal_zlib" if _HAS_ISAL else "zlib")
 
 ACCEPT_ENCODING = "gzip, deflate"
+_NO_COMPRESSION = ("", "identity", "none", "utf-8")  # as servers write, and browsers pass over
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -29,10 +30,11 @@ class Body:
     """
 
     def __init__(self, encoding: str, limit: int) -> None:
-        self._encoding = encoding.strip().lower()
-        if self._encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        said = (one.strip() for one in encoding.lower().split(","))
+        self._encoding = ", ".join(one for one in said if one not in _NO_COMPRESSION)
+        if self._encoding not in ("", "gzip", "x-gzip", "deflate"):
             raise BadAnswer(f"the body is encoded as {self._encoding[:20]!r}, not as asked for")
-        self._is_plain = self._encoding in ("", "identity")
+        self._is_plain = not self._encoding
         self._limit = limit
         # What does not compress grows by less than a thousandth, and gzip has a header.
         self._wire_limit = limit if self._is_plain else limit + limit // 1000 + 1024

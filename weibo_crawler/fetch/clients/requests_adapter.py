@@ -4,6 +4,7 @@ The adapter is used without `requests.Session`: a session reads the whole body o
 has a Location header, without a limit, even where redirects are not followed.
 """
 
+import base64
 import functools
 import http.client
 import socket
@@ -12,7 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.client import CONTINUE, OK, SWITCHING_PROTOCOLS
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import certifi
 import urllib3
@@ -96,7 +99,15 @@ class _Lines:
 
 
 class _Answer(http.client.HTTPResponse):
-    """http.client takes a head that is cut for a whole one, with nothing behind it."""
+    """http.client takes a head that is cut for a whole one, with nothing behind it, and a head that
+    only announces another one (103) for the answer."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            told: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if not CONTINUE < told[1] < OK or told[1] == SWITCHING_PROTOCOLS:
+                return told
+            http.client.parse_headers(self.fp)
 
     def begin(self) -> None:
         file = self.fp
@@ -194,6 +205,12 @@ class Adapter(HTTPAdapter):
             preload_content=False,
             decode_content=False,
         )
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        """The account as UTF-8, which that of requests sends as latin-1, or not at all."""
+        account = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
+        token = base64.b64encode(account.encode()).decode()
+        return {"Proxy-Authorization": f"Basic {token}"} if account else {}
 
     def close(self) -> None:
         """urllib3 leaves connections open while anybody, be it a traceback, holds their pool."""

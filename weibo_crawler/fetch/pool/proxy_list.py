@@ -6,13 +6,19 @@ account under their usual names (_KEYS). Nothing here quotes an entry: it may ho
 
 import json
 import re
+from ipaddress import IPv6Address
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, unquote
 
 # Names are resolved by the proxy, as with CONNECT: socks5 alone would resolve them here.
 _SCHEMES = {"http": "http", "https": "https", "socks5": "socks5h", "socks5h": "socks5h"}
 _COMMENT = re.compile(r"(^|\s)#.*")
-_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+# What stands before the last @ is the account, whichever characters its password has.
+_URL = re.compile(
+    r"(?s:(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:(.*)@)?)"
+    r"((?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?"
+)
+_MOST_SOCKS_BYTES = 255  # of a user, and of a password (RFC 1929)
 _KEYS = {
     "host": (
         "ip",
@@ -90,21 +96,32 @@ def _list_in(value: object, depth: int) -> list[Any]:
 
 def _of_text(entry: object) -> Address | None:
     """An address, or None: it is none. `host:port` alone is an HTTP proxy."""
-    if not isinstance(entry, str):
+    match = _URL.fullmatch(entry.strip()) if isinstance(entry, str) else None
+    if match is None:
         return None
-    text = entry.strip()
+    scheme, host, port = (match[1] or "http").lower(), match[3].lower(), int(match[4])
+    if scheme not in _SCHEMES or not 0 < port < 2**16:
+        return None
     try:
-        parts = urlsplit(text if "://" in text else f"http://{text}")
-        port = parts.port
+        if host.startswith("["):
+            IPv6Address(host[1:-1])
+        account = _account(match[2] or "", scheme)
     except ValueError:
-        parts, port = SplitResult("", "", "", "", ""), None
-    host = parts.hostname or ""
-    known = parts.scheme in _SCHEMES and bool(_HOST.fullmatch(host)) and port
-    if not known or parts.path not in ("", "/") or parts.query or parts.fragment:
         return None
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    account, at, _ = parts.netloc.rpartition("@")
-    return Address(f"{_SCHEMES[parts.scheme]}://{account}{at}{place}", place)
+    place = f"{host}:{port}"
+    return Address(f"{_SCHEMES[scheme]}://{account}{place}", place)
+
+
+def _account(text: str, scheme: str) -> str:
+    """`user:password@` with both percent-encoded, so that every client sends the same bytes; "" for
+    none. Errors: ValueError for what none can send."""
+    parts = [unquote(part, errors="strict") for part in text.partition(":")[::2]]
+    if not any(parts):
+        return ""
+    is_sendable = all(0 < len(part.encode()) <= _MOST_SOCKS_BYTES for part in parts)
+    if not is_sendable and scheme.startswith("socks"):
+        raise ValueError("SOCKS has no such account")
+    return ":".join(quote(part, safe="") for part in parts) + "@"
 
 
 def _of_object(entry: dict[str, Any]) -> Address | None:
@@ -114,11 +131,10 @@ def _of_object(entry: dict[str, Any]) -> Address | None:
     if "://" in host or not port:  # the whole address under one key
         return _of_text(host)
     scheme = (found["scheme"] or "http").lower()
-    account = quote(found["user"], safe="")
-    if found["password"]:
-        account += ":" + quote(found["password"], safe="")
+    user, password = (found[part].replace("%", "%25") for part in ("user", "password"))
+    account = f"{user.replace(':', '%3A')}:{password}"
     bracketed = f"[{host}]" if ":" in host else host
-    return _of_text(f"{scheme}://{account}{'@' if account else ''}{bracketed}:{port}")
+    return _of_text(f"{scheme}://{account}@{bracketed}:{port}")
 
 
 def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from weibo_crawler import config
 from weibo_crawler.config import resolve
-from weibo_crawler.errors import BadConfig, TransportError
+from weibo_crawler.errors import BadConfig, ListAway, TransportError
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.pool.proxy_list import Address, Listing, parse_listing
@@ -16,7 +16,7 @@ from weibo_crawler.records import Kind, Page, Request
 
 _ADDRESS = (
     "not a proxy address; write http://user:password@host:port (or https://, socks5://, or "
-    "host:port alone), special characters of the password percent-encoded"
+    "host:port alone), a % of the password as %25; SOCKS takes no user without a password"
 )
 
 
@@ -32,7 +32,7 @@ class File:
         self.addresses: list[Address] = []
 
     def read(self) -> bool:
-        """Whether it changed. Errors: BadConfig, also for an empty list where there was one."""
+        """Whether it changed. Errors: ListAway, also for an empty list where there was one."""
         try:
             stat = self._path.stat()
             version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -40,16 +40,16 @@ class File:
                 return False
             text = self._path.read_text(encoding="utf-8-sig")
         except OSError as error:
-            raise BadConfig(f"{self.setting}: cannot read {self._file}: {error.strerror}") from None
+            raise ListAway(f"{self.setting}: cannot read {self._file}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise BadConfig(f"{self.setting}: {self._file} is not UTF-8 text") from None
+            raise ListAway(f"{self.setting}: {self._file} is not UTF-8 text") from None
         listing = parse_listing(text)
         if listing.bad:
             n = listing.bad[0]
             at = f"{self._file}:{n}" if listing.unit == "line" else f"{self._file}: entry {n}"
-            raise BadConfig(f"{at}: {_ADDRESS}")
+            raise ListAway(f"{at}: {_ADDRESS}")
         if self.addresses and not listing.addresses:
-            raise BadConfig(f"{self.setting}: {self._file} names no proxy any more")
+            raise ListAway(f"{self.setting}: {self._file} names no proxy any more")
         self._version, self.addresses = version, listing.addresses
         return True
 

@@ -2,7 +2,7 @@
 
 from weibo_crawler.records import Echo, User
 from weibo_crawler.sites.weibo import wire
-from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count
+from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, first_count, optional_count
 from weibo_crawler.sites.weibo.dates import date_of, read_date, said, second_of
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import read_remark, reader_text
@@ -26,16 +26,17 @@ def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Ec
     # since 2022 `source` of a comment says where from ("来自北京"); that of a post is the device
     place = read_remark(echo.region_name if is_post else echo.source) or ""
     shown, is_cut = reader_text(text)
+    likes = (echo.like_count, echo.like_counts, echo.attitudes_count)
     return Echo(
         id=own,
         uid=author.uid,
         screen_name=author.screen_name,
         text=shown,
         created_at=created_at,
-        likes=_first(echo.like_count, echo.like_counts, echo.attitudes_count),
-        replies=_first(echo.total_number, echo.comments_count),
+        likes=first_count(likes, MOST_REACTIONS),
+        replies=first_count((echo.total_number, echo.comments_count), MOST_REACTIONS),
         region=place.removeprefix("发布于" if is_post else "来自").strip() or None,
-        reposts=_first(echo.reposts_count),
+        reposts=optional_count(echo.reposts_count, MOST_REACTIONS),
         text_complete=not (is_cut or echo.isLongText in (True, 1, "1", "true")),
     )
 
@@ -58,8 +59,3 @@ def _date(echo: wire.Echo, now: float, own: int) -> str | None:
     except ValueError:
         settled = date_of(own, now) if echo.mid is not None else None
         return settled[0] if settled is not None else None
-
-
-def _first(*counts: object) -> int | None:
-    """The first of them that is there."""
-    return optional_count(next((one for one in counts if one is not None), None), MOST_REACTIONS)

@@ -6,12 +6,12 @@ What is odd here costs the link, not the page.
 from collections.abc import Iterable
 
 from weibo_crawler.records import NamedUser, Post, User
-from weibo_crawler.sites.weibo.counts import MOST_FANS, optional_count
+from weibo_crawler.sites.weibo.counts import MOST_FANS, first_count
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.post import author_of, is_gone
 from weibo_crawler.sites.weibo.text import read_name
-from weibo_crawler.sites.weibo.wire import Mblog, Person
+from weibo_crawler.sites.weibo.wire import Mblog
 
 
 def authors(statuses: Iterable[Mblog]) -> tuple[tuple[User | NamedUser, ...], int]:
@@ -29,7 +29,8 @@ def authors(statuses: Iterable[Mblog]) -> tuple[tuple[User | NamedUser, ...], in
         except Drift:
             illegible += 1
             continue
-        fans, name = _fans(author), read_name(author.screen_name)
+        fans = first_count((author.followers_count, author.followers_count_str), MOST_FANS)
+        name = read_name(author.screen_name)
         if fans is None or name is None:
             found.setdefault(uid, NamedUser(uid))
         else:
@@ -41,8 +42,3 @@ def mentions(posts: Iterable[Post]) -> tuple[str, ...]:
     """The screen names in the texts of these posts, newest post first, each once."""
     by_age = sorted(posts, key=lambda post: post.mid, reverse=True)
     return tuple(dict.fromkeys(name for post in by_age for name in post.mentions))
-
-
-def _fans(author: Person) -> int | None:
-    fans = optional_count(author.followers_count, MOST_FANS)
-    return optional_count(author.followers_count_str, MOST_FANS) if fans is None else fans

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec.structs import asdict, replace
 
@@ -13,6 +14,7 @@ from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
     MOST_POSTS,
     MOST_REACTIONS,
+    first_count,
     optional_count,
     small_number,
 )
@@ -24,34 +26,30 @@ from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Echo, Echoes, Face, Person, Profile
 
-_FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
+_FANS_IN_WORDS = re.compile(r"粉[丝絲][数數]?\s*[：:]\s*(\S+)")
 
 
 def read_face(face: Face, *descriptions: object) -> User:
     """Who somebody is, the number of posts where it is shown, and that of fans, which some lists
-    give in words only (`粉丝：143`).
+    give in words only (`粉丝：143`): the first of the places that say it legibly counts.
 
     Errors: Drift, as `uid_of`.
     """
     uid = uid_of(face)
-    fans = optional_count(face.followers_count, MOST_FANS)
-    if face.followers_count is None:
-        words = face.followers_count_str
-        words = _fans_in_words(descriptions) if words is None else words
-        fans = optional_count(words, MOST_FANS)
+    counts = (face.followers_count, face.followers_count_str)
+    fans = first_count(chain(counts, map(_fans_in_words, descriptions)), MOST_FANS)
     posts = optional_count(face.statuses_count, MOST_POSTS)
     return User(uid, read_name(face.screen_name), fans, posts=posts)
 
 
 def read_person(person: Person) -> User:
     """A user with all that a profile tells. Errors: Drift for a missing id."""
-    follows = person.follow_count if person.follow_count is not None else person.friends_count
     face = read_face(person)
     return User(
         uid=face.uid,
         screen_name=face.screen_name,
         fans=face.fans,
-        follows=optional_count(follows, MOST_FANS),
+        follows=first_count((person.follow_count, person.friends_count), MOST_FANS),
         posts=face.posts,
         gender=person.gender if person.gender in ("m", "f") else None,
         description=read_remark(person.description),
@@ -174,9 +172,6 @@ def _of_others(
     return others, not are_named and 2 * len(others) > len(echoes)
 
 
-def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:
-    for words in descriptions:
-        match = _FANS_IN_WORDS.search(words) if isinstance(words, str) else None
-        if match:
-            return match[1]
-    return None
+def _fans_in_words(description: object) -> str | None:
+    match = _FANS_IN_WORDS.search(description) if isinstance(description, str) else None
+    return match[1] if match else None

@@ -10,8 +10,10 @@ A file that may not be written, or a folder that may not, is read as it is: noth
 or beside it, and whoever writes gets ReadOnly.
 """
 
+import errno
 import logging
 import os
+import resource as limits
 import sqlite3
 import threading
 import time
@@ -63,6 +65,7 @@ _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process holds it: end that one, or wait, then run this again",
     sqlite3.SQLITE_IOERR: "check the disk, then run the same command again",
 }
+_FILES_EACH = 4  # the database, its log, the index of that, and a folder
 _MAKERS = {  # of each component that a command may miss, what makes it
     "users": "(nobody was seeded there): weibo-crawler seed FILE|UID",
     "tables": "(nobody was imported there): weibo-crawler import, or init,",
@@ -341,10 +344,29 @@ def translated(path: Path) -> Iterator[None]:
                 f"{path}: the file or its folder may not be written: reading is all that works "
                 "there; name another, or get the permission"
             ) from error
+        if code & 0xFF == sqlite3.SQLITE_CANTOPEN and _are_files_used_up():
+            soft, _ = limits.getrlimit(limits.RLIMIT_NOFILE)
+            raise StoreError(
+                f"{path}: cannot be opened: this process may open {soft} files, and has; raise "
+                "that (ulimit -n), then run the same command again"
+            ) from error
         if str(error).startswith(_DAMAGED):
             raise damaged(path) from error
         found = _REMEDIES.get(code & 0xFF)  # the low byte is the kind, the rest its details
         raise StoreError(f"{path}: {error}" + (f"; {found}" if found else "")) from error
+
+
+def _are_files_used_up() -> bool:
+    """Whether this process can open no more files, or fewer than a database needs."""
+    held: list[int] = []
+    try:
+        held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_EACH))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for file in held:
+            os.close(file)
+    return False
 
 
 def damaged(path: Path) -> StoreError:
