@@ -203,12 +203,12 @@ _WORDS = st.dictionaries(st.integers(1, 9), st.text("ab微博的字", max_size=6
 @given(_WORDS, _WORDS)
 def test_a_comparison_tells_by_what_both_show(one: dict[int, str], other: dict[int, str]) -> None:
     """It is symmetrical; pages that share no words tell nothing, those that share different ones
-    are not the same, and letters that nobody garbles prove nothing."""
+    are not the same, and letters that nobody garbles prove nothing; four others are enough."""
     told, shared = is_same(one, other), one.keys() & other.keys()
     assert told is is_same(other, one)
     assert (told is False) is any(one[key] != other[key] for key in shared)
-    if told:
-        assert sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8
+    if told is not False:  # each of these letters is three bytes
+        assert (told is True) is (sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8)
     assert is_same({1: "plain words"}, {1: "plain words"}) is None
 
 
