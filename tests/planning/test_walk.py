@@ -75,6 +75,14 @@ def test_topics_that_are_not_read_cost_their_pages() -> None:
     assert plan_walk(walk(topics={"done": 5})).parts == ()
 
 
+def test_each_run_costs_a_session_and_requests_cost_more() -> None:
+    """As many as by what was asked for so far; also where topics alone are to be read."""
+    asked = Asked({"asked.topic.search.ok": 100, "session.asked": 5})
+    known = walk(topics={"queued": 2}, topic_pages=5, asked=asked, runs=1)
+    plan = plan_walk(known)
+    assert {part.kind: part.requests for part in plan.parts} == {"topics": 10, "sessions": 1.4}
+
+
 def test_what_is_announced_is_a_bound_until_a_list_has_ended() -> None:
     """The pages of known users are as many as announced, at most; ends nobody knows."""
     plan = plan_walk(walk(entries=[OpenEntries(1, 100, False, 4)]))
