@@ -17,9 +17,9 @@ from tests.fetch.test_doubts import NOTHING, Way, http
 from tests.fetch.virtual import run
 from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.config import Pace
-from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.errors import SiteSaysNo, TransportError
 from weibo_crawler.fetch import Ask, Fetched, Fetcher
-from weibo_crawler.fetch.comparison import is_behind, is_same, words_of
+from weibo_crawler.fetch.comparison import agree, is_behind, is_same, words_of
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.records import (
@@ -210,6 +210,15 @@ def test_a_comparison_tells_by_what_both_show(one: dict[int, str], other: dict[i
     if told is not False:  # each of these letters is three bytes
         assert (told is True) is (sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8)
     assert is_same({1: "plain words"}, {1: "plain words"}) is None
+
+
+def test_a_text_that_two_deny_is_the_same_and_one_that_one_shows_is_not() -> None:
+    """Where the other one shows nothing that could be compared, that tells nothing."""
+    denied = Reading(Verdict.RESTRICTED, why="暂无查看权限")
+    shown = Reading(Verdict.OK, FullText(5, _NAME))
+    assert agree(denied, denied) is True
+    assert agree(denied, shown) is agree(shown, denied) is False
+    assert agree(denied, Reading(Verdict.END)) is agree(denied, TransportError("reset")) is None
 
 
 def test_counts_and_more_posts_are_no_difference() -> None:
