@@ -2131,4 +2131,63 @@ CHANGES = [
         "pass",
         "tests/cli/test_proxies.py::test_who_waits_for_dead_proxies_is_told",
     ),
+    Change(
+        "a user whom an answer names beside a list becomes a hidden post in the archive",
+        "archive/blanking.py",
+        'if "mid" in value or "mblogid" in value or "bid" in value:',
+        "if True:",
+        "tests/archive/test_forgetting.py",
+    ),
+    Change(
+        "an end of a later page is proven by later ones after one end already",
+        "evidence.py",
+        "(_QUIET if sure else 1)",
+        "1",
+        "tests/test_evidence.py::"
+        "test_an_end_of_a_later_page_is_proven_by_first_ones_until_many_ended",
+    ),
+    Change(
+        "a mapper that is told to stop waits until its egresses have rested",
+        "posts/crawl.py",
+        "        if self._fetcher is not None:\n            self._fetcher.drain()",
+        "        pass",
+        "tests/posts/test_crawl.py::test_who_waits_for_a_turn_holds_up_no_stop",
+    ),
+    Change(
+        "a comment without likes makes its table unreadable",
+        "store/rows/echoes.py",
+        "        if one.likes is not None:\n    ",
+        "        if True:\n    ",
+        "tests/analysis/test_scan.py",
+    ),
+    Change(
+        "of the owner of a timeline only the last post is believed",
+        "sites/weibo/people.py",
+        "        if owner is None:\n            owner = user",
+        "        if True:\n            owner = user",
+        f"{SITE}/weibo/test_timeline.py::test_no_post_need_show_all_of_their_owner",
+    ),
+    Change(
+        "that two egresses deny a text tells nothing of them",
+        "fetch/comparison.py",
+        "    if all(denied):",
+        "    if False:",
+        f"{FETCH}/test_comparison.py::"
+        "test_a_text_that_two_deny_is_the_same_and_one_that_one_shows_is_not",
+    ),
+    Change(
+        "what is left out of a page that shows nobody is not counted",
+        "harvest/edges.py",
+        "            self._source.count_skipped(record)\n            if record.next_cursor is None:",
+        "            if record.next_cursor is None:",
+        "tests/harvest/test_silence.py::"
+        "test_a_page_without_users_that_names_the_next_goes_on",
+    ),
+    Change(
+        "an answer takes as long as the machine runs",
+        "fetch/exchange.py",
+        "note_answer(self._counters, loop.time() - started)",
+        "note_answer(self._counters, loop.time() + started)",
+        "tests/cli/test_monitoring.py::test_counters_of_a_run_have_labels",
+    ),
 ]
