@@ -211,13 +211,14 @@ def test_an_answer_that_names_somebody_by_a_text_is_dropped() -> None:
 
 
 def test_a_post_stays_as_a_hidden_one_and_a_user_as_nothing() -> None:
-    """That there was a reposted post is the reposter's. Nobody has a post that the answer lacked."""
+    """That there was a reposted post is the reposter's; where there was none there is none."""
     of = {"retweeted_status": _post(91, THEM), "liked_by": THEM, "user": OTHER}
     page = Page("http://site.test/", 200, (), msgspec.json.encode(of), 0.0)
     left = blanked_page(page, {9}.__contains__)
     hidden = {"id": "91", "mid": "91", "user": None, "deleted": "1", "text": ""}
     kept = {"retweeted_status": hidden, "liked_by": None, "user": OTHER}
-    assert left is not None and msgspec.json.decode(left.body) == kept
+    assert left is not None
+    assert msgspec.json.decode(left.body) == kept
 
 
 def test_a_witness_stays_one(tmp_path: Path) -> None:

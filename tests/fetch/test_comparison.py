@@ -208,7 +208,9 @@ def test_a_comparison_tells_by_what_both_show(one: dict[int, str], other: dict[i
     assert told is is_same(other, one)
     assert (told is False) is any(one[key] != other[key] for key in shared)
     if told is not False:  # each of these letters is three bytes
-        assert (told is True) is (sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8)
+        assert (told is True) is (
+            sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8
+        )
     assert is_same({1: "plain words"}, {1: "plain words"}) is None
 
 

@@ -64,7 +64,8 @@ def test_a_tid_alone_is_half_a_session() -> None:
     for given, c in (("0", "000"), ("100", "100"), ("101", "100"), ("-1", "100"), ('"9"', "100")):
         body = said.replace("95", given) % "true"
         second = read(answer(f"window.f && f({body});".encode()))
-        assert isinstance(second, Request) and f"&c={c}&" in second.url
+        assert isinstance(second, Request)
+        assert f"&c={c}&" in second.url
     assert read(answer(b'f({"retcode":20000000,"data":{"tid":"a b"}})')) is None
     both = (
         b'window.cross_domain && cross_domain({"retcode":20000000,"data":{"sub":"s","subp":"p"}});'
