@@ -2196,4 +2196,11 @@ CHANGES = [
         "pass",
         f"{FETCH}/test_leases.py::test_nothing_begins_once_the_leases_are_over",
     ),
+    Change(
+        "where a pace is set, sessions are asked for without a limit",
+        "fetch/opening.py",
+        "per_hour=None if is_free else settings.session.per_hour",
+        "per_hour=None",
+        f"{FETCH}/test_opening.py::test_sessions_an_hour_are_as_many_as_the_settings_say",
+    ),
 ]
