@@ -239,6 +239,16 @@ def test_counts_and_more_posts_are_no_difference() -> None:
     assert words_of(replace(reading(post(7, _NAME)), verdict=Verdict.DRIFTED)) == {7: _NAME}
 
 
+def test_a_proxy_that_shows_other_words_is_told_to_the_next_holder() -> None:
+    """Before its lease goes on; that another one shows the same changes nothing."""
+    ring = Ring([Egress("p:1", "http://p:1")], Pace(requests_per_second=1.0))
+    ring.changes(0.0)
+    ring.compared("p:1", is_same=True)
+    assert not ring.changes(0.0)
+    ring.compared("p:1", is_same=False)
+    assert set(ring.changes(0.0)) == {"p:1"}
+
+
 def test_one_of_many_is_compared_again() -> None:
     """The first page with words that a proxy brings, and one of five hundred whose words tell; at
     once after another page than others show. Never the direct way, nor where no other egress may

@@ -2203,4 +2203,19 @@ CHANGES = [
         "per_hour=None",
         f"{FETCH}/test_opening.py::test_sessions_an_hour_are_as_many_as_the_settings_say",
     ),
+    Change(
+        "that a proxy shows other words is lost with its lease",
+        "fetch/pool/ring.py",
+        "        if not is_same:\n            self._touched.add(name)",
+        "        if is_same:\n            self._touched.add(name)",
+        f"{FETCH}/test_comparison.py::"
+        "test_a_proxy_that_shows_other_words_is_told_to_the_next_holder",
+    ),
+    Change(
+        "the plan of a walk grows with the users that are there",
+        "planning/walk.py",
+        "max(0, walk.max_users - walk.users)",
+        "max(0, walk.max_users + walk.users)",
+        "tests/planning/test_walk.py",
+    ),
 ]

@@ -75,6 +75,18 @@ def test_topics_that_are_not_read_cost_their_pages() -> None:
     assert plan_walk(walk(topics={"done": 5})).parts == ()
 
 
+def test_what_max_users_costs_from_here() -> None:
+    """At the price of a new user in the last run; nothing where so many are there."""
+    last = Asked({"asked.fans.fans.ok": 5000, "users.kept": 2500})
+    known = walk(entries=[OpenEntries(1, 20, False, 7)], last=last, max_users=1000)
+    costs = {n: plan_walk(known._replace(users=n)).figures for n in (900, 1000, 1001)}
+    assert {n: (told["missing"], told["to_max_users"]) for n, told in costs.items()} == {
+        900: (100, 200),
+        1000: (0, 0),
+        1001: (0, 0),
+    }
+
+
 def test_each_run_costs_a_session_and_requests_cost_more() -> None:
     """As many as by what was asked for so far; also where topics alone are to be read."""
     asked = Asked({"asked.topic.search.ok": 100, "session.asked": 5})
