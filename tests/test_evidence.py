@@ -9,7 +9,7 @@ import pytest
 
 from tests.fetch.test_doubts import NOTHING, Way, profile
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.evidence import Evidence, is_shown
+from weibo_crawler.evidence import Evidence, Place, is_shown
 from weibo_crawler.fetch import Ask, Fetched, Fetcher
 from weibo_crawler.records import Expect, Id, Kind, Reading, Request, Verdict
 
@@ -131,6 +131,31 @@ def test_later_pages_tell_of_later_pages() -> None:
     assert asked == [later(2)._replace(expect=Expect.SHOWN)]
     asyncio.run(evidence.break_silence(later(1).request, show))
     assert len(asked) == 1
+
+
+def test_an_end_of_a_later_page_is_proven_by_first_ones_until_many_ended() -> None:
+    """Until ten later pages in a row showed nothing, or one where the end contradicts a count; and
+    where no other user was shown a later one."""
+    evidence, first, later = Evidence(8), Place(Kind.POSTS), Place(Kind.POSTS, True)
+
+    def told(uid: Id, verdict: Verdict) -> None:
+        request = Request(Kind.POSTS, f"posts/{uid}/2", uid=uid, cursor="2")
+        with evidence.asking() as begun:
+            evidence.told(Ask(request, nth=2), begun, Reading(verdict))
+
+    def proofs(uid: Id) -> list[Place]:
+        return [evidence.proof_of(later, uid, sure=sure) for sure in (True, False)]
+
+    for _ in range(10):
+        told(1, Verdict.END)
+    assert proofs(1) == [first, first]
+    told(2, Verdict.OK)
+    assert proofs(1) == [first, first]
+    for _ in range(9):
+        told(1, Verdict.END)
+        assert proofs(1) == [first, later]
+    told(1, Verdict.END)
+    assert proofs(1) == [later, later]
 
 
 def test_a_run_that_was_shown_no_later_page_itself_asks_sooner() -> None:

@@ -1,6 +1,7 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from msgspec.structs import replace
 
 from tests.analysis.worlds import (
     T0,
@@ -111,10 +112,11 @@ def test_comments_have_the_declared_columns(tables: SqliteTables) -> None:
     and some of them. What no comment is, is named."""
     one = Echo(3, 9, "name", "said", "2026-01-01T00:00:00+08:00", 2, 1, "北京")
     tables.echoes["comments"].put(echo_puts(COMMENTS, 5, 11, [one], T0, "run"))
-    tables.echoes["comments"].put(echo_puts(COMMENTS, 6, 12, [one], T0, "run"))
+    unliked = replace(one, likes=None)  # nobody told how many
+    tables.echoes["comments"].put(echo_puts(COMMENTS, 6, 12, [unliked], T0, "run"))
     rows = list(scan_echoes(tables, COMMENTS))
     assert all(tuple(row) == tuple(columns.ECHOES["comments"]) for row in rows)
-    assert {row["owner"] for row in rows} == {5, 6}
+    assert {row["owner"]: row["likes"] for row in rows} == {5: 2, 6: None}
     (row,) = scan_echoes(tables, COMMENTS, uids=[5])
     assert (row["mid"], row["comment_id"], row["uid"], row["likes"]) == ("11", "3", 9, 2)
     assert (row["replies"], row["region"], row["screen_name"]) == (1, "北京", "name")

@@ -3,11 +3,13 @@ import io
 import json
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from weibo_crawler.analysis.ddl import _sql
 from weibo_crawler.analysis.table import write_table
 from weibo_crawler.analysis.writers import write
 from weibo_crawler.errors import BadUsage
@@ -185,3 +187,15 @@ def test_markup_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_without_rows_has_its_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing found still tells the columns."""
     assert table([], ["mid", "text"], 40, monkeypatch) == ["mid  text"]
+
+
+def test_each_type_of_arrow_is_one_of_hive() -> None:
+    """Also within another one."""
+    said = {
+        "STRING": pyarrow.string(),
+        "TIMESTAMP": pyarrow.timestamp("ms", "UTC"),
+        "ARRAY<STRING>": pyarrow.list_(pyarrow.string()),
+        "MAP<STRING, BIGINT>": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
+        "STRUCT<`at`: TIMESTAMP>": pyarrow.struct([("at", pyarrow.timestamp("ms", "UTC"))]),
+    }
+    assert {_sql(pyarrow, type) for type in said.values()} == {*said}

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -207,6 +208,17 @@ def test_an_answer_that_names_somebody_by_a_text_is_dropped() -> None:
     assert blanked_page(page, {"eve", "bo"}.__contains__) is page
     redirected = replace(page, headers=(("location", "/users/eve-"),), body=b"")
     assert blanked_page(redirected, {"eve-"}.__contains__) is None
+
+
+def test_a_post_stays_as_a_hidden_one_and_a_user_as_nothing() -> None:
+    """That there was a reposted post is the reposter's; where there was none there is none."""
+    of = {"retweeted_status": _post(91, THEM), "liked_by": THEM, "user": OTHER}
+    page = Page("http://site.test/", 200, (), msgspec.json.encode(of), 0.0)
+    left = blanked_page(page, {9}.__contains__)
+    hidden = {"id": "91", "mid": "91", "user": None, "deleted": "1", "text": ""}
+    kept = {"retweeted_status": hidden, "liked_by": None, "user": OTHER}
+    assert left is not None
+    assert msgspec.json.decode(left.body) == kept
 
 
 def test_a_witness_stays_one(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
     report are as the umask says."""
     with simulated(tmp_path, users=30) as (crawl, truth):
         lines = [f"seed {truth.seeds[0]}", "harvest", "import", "posts --runner inline"]
-        lines += ["export users -o users.csv", "report -o report.html"]
+        lines += ["export users -o users.csv", "report -o report.html", "export --dataset whole"]
         crawl.env["WEIBO_POSTS__RANGES"] = "1"
         under = forks("sh", "-c", f'umask {umask} && exec "$@"', "sh")
         seen: set[tuple[str, int]] = set()
@@ -64,7 +64,8 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
     assert {"users.db", "users.db-wal", "users.db-shm", "tables.db-wal"} <= {n for n, _ in seen}
     as_told = 0o666 & ~int(umask, 8)
     modes = _modes(crawl.folder)
-    assert modes["users.csv"] == modes["report.html"] == as_told
+    assert modes["users.csv"] == modes["report.html"] == modes["whole/README.md"] == as_told
+    assert stat.S_IMODE((crawl.folder / "whole").stat().st_mode) == 0o777 & ~int(umask, 8)
     assert modes["users.db"] == modes["tables.db"] == 0o600
 
 

@@ -151,9 +151,10 @@ class FrontierContract:
         assert land(page(deeper, 12), other) is Landing.AHEAD
         assert frontier.kept_pages([1, 2, 11]) == {1: [new]}
         assert land(page(two, 12), other) is Landing.FULL
-        frontier.keep_pages(1, [old, old._replace(url="v")])
-        frontier.keep_pages(1, [old._replace(url="x" * 5000)])  # longer than any of the site's
-        kept = {1: [new, old._replace(url="v")], 2: [other]}
+        longest = old._replace(url="v" * 512)  # than any of the site's
+        frontier.keep_pages(1, [old, longest])
+        frontier.keep_pages(1, [old._replace(url="x" * 513)])
+        kept = {1: [new, longest], 2: [other]}
         assert frontier.kept_pages([1, 2, 3]) == kept
         urls = {(uid, page.url) for uid, pages in kept.items() for page in pages}
         assert sorted(frontier.kept_urls()) == sorted(urls)

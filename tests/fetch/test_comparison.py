@@ -17,9 +17,9 @@ from tests.fetch.test_doubts import NOTHING, Way, http
 from tests.fetch.virtual import run
 from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.config import Pace
-from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.errors import SiteSaysNo, TransportError
 from weibo_crawler.fetch import Ask, Fetched, Fetcher
-from weibo_crawler.fetch.comparison import is_behind, is_same, words_of
+from weibo_crawler.fetch.comparison import agree, is_behind, is_same, words_of
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.records import (
@@ -203,13 +203,24 @@ _WORDS = st.dictionaries(st.integers(1, 9), st.text("ab微博的字", max_size=6
 @given(_WORDS, _WORDS)
 def test_a_comparison_tells_by_what_both_show(one: dict[int, str], other: dict[int, str]) -> None:
     """It is symmetrical; pages that share no words tell nothing, those that share different ones
-    are not the same, and letters that nobody garbles prove nothing."""
+    are not the same, and letters that nobody garbles prove nothing; four others are enough."""
     told, shared = is_same(one, other), one.keys() & other.keys()
     assert told is is_same(other, one)
     assert (told is False) is any(one[key] != other[key] for key in shared)
-    if told:
-        assert sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8
+    if told is not False:  # each of these letters is three bytes
+        assert (told is True) is (
+            sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8
+        )
     assert is_same({1: "plain words"}, {1: "plain words"}) is None
+
+
+def test_a_text_that_two_deny_is_the_same_and_one_that_one_shows_is_not() -> None:
+    """Where the other one shows nothing that could be compared, that tells nothing."""
+    denied = Reading(Verdict.RESTRICTED, why="暂无查看权限")
+    shown = Reading(Verdict.OK, FullText(5, _NAME))
+    assert agree(denied, denied) is True
+    assert agree(denied, shown) is agree(shown, denied) is False
+    assert agree(denied, Reading(Verdict.END)) is agree(denied, TransportError("reset")) is None
 
 
 def test_counts_and_more_posts_are_no_difference() -> None:
@@ -226,6 +237,16 @@ def test_counts_and_more_posts_are_no_difference() -> None:
     assert is_same(one, other)
     assert words_of(Reading(Verdict.END)) == {}
     assert words_of(replace(reading(post(7, _NAME)), verdict=Verdict.DRIFTED)) == {7: _NAME}
+
+
+def test_a_proxy_that_shows_other_words_is_told_to_the_next_holder() -> None:
+    """Before its lease goes on; that another one shows the same changes nothing."""
+    ring = Ring([Egress("p:1", "http://p:1")], Pace(requests_per_second=1.0))
+    ring.changes(0.0)
+    ring.compared("p:1", is_same=True)
+    assert not ring.changes(0.0)
+    ring.compared("p:1", is_same=False)
+    assert set(ring.changes(0.0)) == {"p:1"}
 
 
 def test_one_of_many_is_compared_again() -> None:

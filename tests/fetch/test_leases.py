@@ -22,7 +22,8 @@ from tests.processes import CLEAN
 from tests.stores import leases_at
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.fetch import Ask, open_fetcher
+from weibo_crawler.fetch import Ask, open_fetcher, opening
+from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState, Health, Kind, Page, Reading, Request, Verdict
 
@@ -217,6 +218,35 @@ def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
     with closing(sqlite3.connect(crew.file)) as conn:
         held = conn.execute("SELECT COUNT(*) FROM egresses WHERE holder IS NOT NULL").fetchone()
     assert held == (0,)
+
+
+def test_nothing_begins_once_the_leases_are_over(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 10: the transport knows until when, as a request may have waited in it."""
+    made: list[RequestsTransport] = []
+
+    class Kept(RequestsTransport):
+        def __init__(self, settings: Fetch) -> None:
+            super().__init__(settings)
+            made.append(self)
+
+    monkeypatch.setattr(opening, "choose_transport", lambda settings: Kept)
+    settings = Settings(
+        site=Site(base_url=network.base_url),
+        pace=Pace(requests_per_second=RATE),
+        egress=Egress(lease_s=LEASE_S),
+    )
+
+    async def scenario() -> None:
+        site = CookieSite(network.base_url)
+        with closing(leases_at(f"sqlite:///{tmp_path}/users.db")) as leases:
+            fetcher = open_fetcher(settings, site, Counters(), leases)
+            await fetcher.fetch(Ask(Request(Kind.PROFILE, f"{network.base_url}/0/0")))
+            assert made[0].until <= time.monotonic() + LEASE_S
+            await fetcher.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_database_that_is_gone_ends_the_fetching(network: Network, tmp_path: Path) -> None:

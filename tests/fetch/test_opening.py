@@ -5,15 +5,21 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from tests.fetch import virtual
 from tests.fetch.servers import Reader, Writer, head, http, serve
-from tests.fetch.worlds import ScriptedSite
+from tests.fetch.worlds import ScriptedSite, ScriptedTransport, ask
 from weibo_crawler.config import Egress, Fetch, Pace, Session, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched, open_fetcher, opening
+<<<<<<< HEAD
 from weibo_crawler.fetch.opening import choose_transport, settings_of_task
+=======
+from weibo_crawler.fetch.opening import choose_transport
+>>>>>>> h-quin14
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 
@@ -111,6 +117,38 @@ def test_a_site_that_says_no_to_all() -> None:
             assert any(isinstance(result, SiteSaysNo) for result in results)
 
     asyncio.run(scenario())
+
+
+def test_sessions_an_hour_are_as_many_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 10: where a pace is set, however soon the site ends each of them."""
+    site, used = ScriptedSite(has_sessions=True), set[str]()
+
+    def answer(request: Request, egress: object, headers: dict[str, str]) -> Reading:
+        is_over = headers["Cookie"] in used
+        used.add(headers["Cookie"])
+        return Reading(Verdict.LOGIN_WALL if is_over else Verdict.OK)
+
+    transport = ScriptedTransport(site, answer)
+
+    class Kept:
+        most_at_once = 8
+
+        def __new__(cls, _: Fetch) -> Any:
+            return transport
+
+    monkeypatch.setattr(opening, "choose_transport", lambda settings: Kept)
+    settings = Settings(pace=Pace(requests_per_second=1.0), session=Session(per_hour=3))
+
+    async def scenario() -> None:
+        fetcher = open_fetcher(settings, site, Counters())
+        for _ in range(6):
+            await fetcher.fetch(ask())
+        await fetcher.close()
+
+    virtual.run(scenario())
+    asked = [at for at, _, request, _ in transport.log if request.kind is Kind.SESSION]
+    assert all(later - first >= 3600 for first, later in zip(asked, asked[3:], strict=False))
+    assert len(asked) > 3
 
 
 def test_bad_proxies_file(tmp_path: Path) -> None:

@@ -1001,6 +1001,18 @@ def test_a_probe_that_is_put_to_rest_is_dead() -> None:
     assert _health(ring, "a:1") is Health.PROBING
 
 
+def test_who_has_died_is_probed_within_four_of_its_intervals() -> None:
+    """Soon at first, as the site is not troubled by who is down; half of the rest is dice."""
+    waits = []
+    for seed in range(40):
+        ring = _leased("a:1", rate=0.5)
+        for _ in range(3):
+            ring.failed("a:1", 0.0, Random(seed))
+        waits.append(ring.choose(0.0, Random(0)).wait_s)
+    assert 4.0 <= min(waits) < 5.0
+    assert 7.0 < max(waits) <= 8.0
+
+
 def test_a_proxy_that_stalls_dies_at_once_and_is_probed_seldom() -> None:
     """It holds up each page that it is tried with, so it rests for longer than its probe takes."""
     ring, rng = Ring(PROXIES[:2], Pace(requests_per_second=0)), Random(0)

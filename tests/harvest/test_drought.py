@@ -39,6 +39,7 @@ def test_only_the_latest_requests_count() -> None:
 def test_what_was_judged_once_is_judged_anew() -> None:
     drought = Drought(50.0)
     drought.note(WINDOW, 0)
+    assert drought.is_here
     drought.begin_anew()
     assert not drought.is_here
     drought.note(2 * WINDOW, 0)

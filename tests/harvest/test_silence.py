@@ -653,8 +653,10 @@ def pages_of(uid: int, pages: dict[str, FanPage]) -> Callable[[World], Simulated
             if request.kind is not Kind.FANS or request.uid != uid:
                 return fetched
             page = pages.get(request.cursor)
-            reading = Reading(Verdict.OK, page) if page else Reading(Verdict.END, ambiguous=True)
-            return Fetched(reading, fetched.page)
+            if page is None:
+                return Fetched(Reading(Verdict.END, ambiguous=True), fetched.page)
+            is_blank = page.next_cursor is not None and not (page.users or page.uncounted)
+            return Fetched(Reading(Verdict.OK, page, ambiguous=is_blank), fetched.page)
 
     return Scripted
 

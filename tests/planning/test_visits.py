@@ -103,9 +103,9 @@ def test_the_pace_is_that_of_the_usable(
     """Dead ones send nothing; a learned rate counts where it is below the setting."""
     pace = pace_of(states, 0.25)
     assert (pace.usable, pace.learned, pace.rate) == (usable, learned, pytest.approx(rate))
-    assert f"{usable} of {len(states)} usable" in limit(pace) or "none of 1 is usable" in limit(
-        pace
-    )
+    said = limit(pace)
+    assert f"{usable} of {len(states)} usable" in said or "none of 1 is usable" in said
+    assert (f", {learned} of them learned" in said) is bool(learned)
 
 
 def test_a_wall_costs_each_visit_until_it_is_known() -> None:

@@ -75,6 +75,26 @@ def test_topics_that_are_not_read_cost_their_pages() -> None:
     assert plan_walk(walk(topics={"done": 5})).parts == ()
 
 
+def test_what_max_users_costs_from_here() -> None:
+    """At the price of a new user in the last run; nothing where so many are there."""
+    last = Asked({"asked.fans.fans.ok": 5000, "users.kept": 2500})
+    known = walk(entries=[OpenEntries(1, 20, False, 7)], last=last, max_users=1000)
+    costs = {n: plan_walk(known._replace(users=n)).figures for n in (900, 1000, 1001)}
+    assert {n: (told["missing"], told["to_max_users"]) for n, told in costs.items()} == {
+        900: (100, 200),
+        1000: (0, 0),
+        1001: (0, 0),
+    }
+
+
+def test_each_run_costs_a_session_and_requests_cost_more() -> None:
+    """As many as by what was asked for so far; also where topics alone are to be read."""
+    asked = Asked({"asked.topic.search.ok": 100, "session.asked": 5})
+    known = walk(topics={"queued": 2}, topic_pages=5, asked=asked, runs=1)
+    plan = plan_walk(known)
+    assert {part.kind: part.requests for part in plan.parts} == {"topics": 10, "sessions": 1.4}
+
+
 def test_what_is_announced_is_a_bound_until_a_list_has_ended() -> None:
     """The pages of known users are as many as announced, at most; ends nobody knows."""
     plan = plan_walk(walk(entries=[OpenEntries(1, 100, False, 4)]))

@@ -1,8 +1,9 @@
 """The body of the map job over a scripted site and real SQLite stores."""
 
+import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -446,6 +447,30 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
     assert all(len(crawl_.posts(uid)) == 15 for uid in world)
 
 
+class _NoTurn(ScriptedFetcher):
+    """Nobody gets a turn. stop: is called once somebody waits for one."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__({})
+        self.drained, self._stop = asyncio.Event(), stop
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        self._stop()
+        await asyncio.wait_for(self.drained.wait(), 30)
+        raise Interrupted("no more turns")
+
+    def drain(self) -> None:
+        self.drained.set()
+
+
+def test_who_waits_for_a_turn_holds_up_no_stop(crawl_: Crawl) -> None:
+    """A turn may come in an hour, where all egresses rest."""
+    crawl_.add(6)
+    stop = partial(STOP.of("stopped").put, crawl_.users, "interrupted")
+    with pytest.raises(Interrupted):
+        crawl_.run(_NoTurn(stop), run_id="stopped")
+
+
 def test_a_mapper_that_begins_after_the_stop_opens_nothing(crawl_: Crawl) -> None:
     """A list of proxies that went bad meanwhile would make of a Ctrl-C an error of the settings."""
     crawl_.add(6)
@@ -465,8 +490,6 @@ class _Closing(ScriptedFetcher):
 
 class _Slow(ScriptedFetcher):
     async def fetch(self, ask: Ask) -> Fetched:
-        import asyncio
-
         await asyncio.sleep(0.02)
         return await super().fetch(ask)
 

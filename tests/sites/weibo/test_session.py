@@ -61,6 +61,11 @@ def test_a_tid_alone_is_half_a_session() -> None:
             f"https://visitor.example/visitor?a=incarnate&t=01A%2F%2B%3D&w={w}&c=095"
             "&cb=cross_domain&from=weibo"
         )
+    for given, c in (("0", "000"), ("100", "100"), ("101", "100"), ("-1", "100"), ('"9"', "100")):
+        body = said.replace("95", given) % "true"
+        second = read(answer(f"window.f && f({body});".encode()))
+        assert isinstance(second, Request)
+        assert f"&c={c}&" in second.url
     assert read(answer(b'f({"retcode":20000000,"data":{"tid":"a b"}})')) is None
     both = (
         b'window.cross_domain && cross_domain({"retcode":20000000,"data":{"sub":"s","subp":"p"}});'

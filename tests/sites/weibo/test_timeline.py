@@ -927,6 +927,19 @@ def test_what_lacks_in_one_post_is_read_from_another(name: str) -> None:
     assert not found.is_told
 
 
+def test_no_post_need_show_all_of_their_owner() -> None:
+    """What one of them lacks and what the others lack is read all the same."""
+
+    def lacking(value: Tree) -> None:
+        users = [one["mblog"]["user"] for one in value["data"]["cards"] if "mblog" in one]
+        shown = [user for user in users if user["id"] == OWNER]
+        shown[0].pop("followers_count")
+        for user in shown[1:]:
+            user.pop("description")
+
+    assert since_id(lacking).profile == since_id().profile
+
+
 @pytest.mark.parametrize(
     ("odd", "of", "is_it"),
     [(1, 1, False), (2, 2, False), (3, 3, True), (3, 6, False), (4, 7, True), (5, 10, False)],
