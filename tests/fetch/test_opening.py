@@ -15,11 +15,7 @@ from tests.fetch.worlds import ScriptedSite, ScriptedTransport, ask
 from weibo_crawler.config import Egress, Fetch, Pace, Session, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched, open_fetcher, opening
-<<<<<<< HEAD
 from weibo_crawler.fetch.opening import choose_transport, settings_of_task
-=======
-from weibo_crawler.fetch.opening import choose_transport
->>>>>>> h-quin14
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 

@@ -2214,6 +2214,8 @@ CHANGES = [
         "if time.monotonic() >= until:",
         "if True:",
         f"{FETCH}/test_opening.py",
+    ),
+    Change(
         "a user whom an answer names beside a list becomes a hidden post in the archive",
         "archive/blanking.py",
         'if "mid" in value or "mblogid" in value or "bid" in value:',
