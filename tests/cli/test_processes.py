@@ -111,7 +111,8 @@ def test_maps_count_the_same(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv(name, value)
     with chdir(crawl.folder), Home(config.load(), makes=()) as home:
         by_maps = merged(
-            now, [read_part(msgspec.json.encode(part).decode(), told.append) for part in parts]
+            now,
+            [f"{read_part(msgspec.json.encode(part).decode(), told.append)}\t" for part in parts],
         )
         pages = [
             render(gather(home.users, stored), now)

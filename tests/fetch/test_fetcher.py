@@ -1,6 +1,8 @@
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from itertools import chain, pairwise, repeat
 from math import inf
 from random import Random
@@ -1063,23 +1065,28 @@ def test_emptiness_that_others_disprove_stops_no_run() -> None:
     run(scenario())
 
 
-def test_an_emptiness_that_was_only_unlikely_is_judged_by_the_caller() -> None:
+@pytest.mark.parametrize("is_shown_after", [False, True])
+def test_an_emptiness_that_was_only_unlikely_is_judged_by_the_caller(
+    *, is_shown_after: bool
+) -> None:
     """Law 4: most users may have no posts, as their profiles then say; those of whom nothing says
-    so end the run when they are many."""
-    world = World(lambda *_: EMPTY)
-
-    def contradict(times: int) -> None:
-        for _ in range(times):
-            world.fetcher.contradict(Kind.POSTS, "direct")
+    so end the run when they are many and nothing is shown any more. They come later than what was
+    shown meanwhile, and at once."""
+    world = World(lambda request, *_: OK if request.uid == 100 else EMPTY)
 
     async def scenario() -> None:
-        for uid in range(100):
+        for uid in range(101 if is_shown_after else 100):
             fetched = await world.fetcher.fetch(ask(uid=uid, expect=Expect.LIKELY))
-            assert fetched.reading is EMPTY
-        with pytest.raises(SiteSaysNo, match="the site shows nothing"):
-            contradict(100)
+            assert fetched.reading is (OK if uid == 100 else EMPTY)
+        empty = Page("", 200, (), b"", begun if is_shown_after else time.time(), "direct")
+        with nullcontext() if is_shown_after else pytest.raises(SiteSaysNo):
+            for _ in range(100):
+                world.fetcher.contradict(Kind.POSTS, empty)
 
+    begun = time.time()
     run(scenario())
+    assert bool(world.breaker.tripped) is not is_shown_after
+    assert is_shown_after or "the site shows nothing" in world.breaker.tripped
 
 
 def test_a_silent_site_confirms_no_emptiness() -> None:

@@ -2181,6 +2181,13 @@ CHANGES = [
         f"{FETCH}/test_fetcher.py -k only_unlikely",
     ),
     Change(
+        "timelines that turn out to be odd late end a run that was shown others since",
+        "fetch/breaker.py",
+        "if self._shown_at.get(look.place, 0.0) < look.at:",
+        "if True:",
+        f"{FETCH}/test_fetcher.py -k only_unlikely",
+    ),
+    Change(
         "a site that is silent of timelines and profiles is not told",
         "posts/owner.py",
         "self._asker.contradict(Kind.POSTS, page_of(odd))",

@@ -133,7 +133,7 @@ class ScriptedFetcher:
     def disprove(self, egress: str) -> None:
         self.disproved.append(egress)
 
-    def contradict(self, kind: Kind, egress: str) -> None:
+    def contradict(self, kind: Kind, page: Page) -> None:
         self.contradicted.append(kind)
 
     def room(self) -> Room:

@@ -102,13 +102,13 @@ def _lines(parts: Iterable[Export | Count]) -> list[str]:
 
 
 def merged(now: float, said: Iterable[str]) -> "Stored":
-    """What maps have counted, by what they said; it lies in HDFS beside the code that they ran,
-    and may be unpickled as that may be run."""
+    """What maps have counted, by what they said, behind which Streaming sets a tab. It lies in HDFS
+    beside the code that they ran, and may be unpickled as that may be run."""
     from weibo_crawler.analysis.figures import Stored
 
     whole = Stored(now)
     for line in said:
-        whole.merge(pickle.loads(decompress(b85decode(line))))
+        whole.merge(pickle.loads(decompress(b85decode(line.strip()))))
     return whole
 
 

@@ -124,6 +124,7 @@ class Breaker:
         self._refusals = 0  # in a row
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
+        self._shown_at: dict[tuple[Kind, bool], float] = {}  # by place
         self._was_shown = False
         self._disputes = 0  # pages in a row of which proxies show different words
         self._are_users_shown = False  # by the latest answer about a page of a user
@@ -193,13 +194,20 @@ class Breaker:
         first attempts only: what is asked for again is asked for because it was empty. Each kind
         of page is judged by itself, and its later pages apart: a site may be silent of some and
         show the others."""
-        self._was_shown |= not look.is_empty
+        if not look.is_empty:
+            self._was_shown, self._shown_at[look.place] = True, look.at
         silence = self._silences[look.place]
         silence.add(look)
         is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
         alone = _ALONE_AT_MOST if silence.is_of_gone else _ALONE.get(look.kind, _ALONE_AT_MOST)
         if silence.score >= _CERTAIN * (1 if is_enough else alone):
             self.stop(_explain_silence(look, silence))
+
+    def contradicted(self, look: Look) -> None:
+        """An emptiness that only now turns out to be odd: it tells of a silence where nothing of
+        its place was shown since. Else several that come late would look like the present."""
+        if self._shown_at.get(look.place, 0.0) < look.at:
+            self.looked(look)
 
     def compared(self, differing: Sequence[str], *, is_same: bool) -> None:
         """Proxies were asked for the same page. differing: those whose words differ, and nobody

@@ -246,7 +246,7 @@ class Asker:
 
     def contradict(self, kind: Kind, page: Page) -> None:
         """As `Fetcher.contradict`, of this page."""
-        self._fetcher.contradict(kind, page.egress)
+        self._fetcher.contradict(kind, page)
 
     def is_futile(self, end: str) -> bool:
         """Whether enough such looks were taken, and the latest of them all showed nothing more."""

@@ -10,7 +10,7 @@ from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Unreached
-from weibo_crawler.records import Expect, FanPage, Id, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Expect, FanPage, Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -54,7 +54,7 @@ class _Replay:
     def disprove(self, egress: str) -> None:
         """Nobody is to blame here."""
 
-    def contradict(self, kind: Kind, egress: str) -> None:
+    def contradict(self, kind: Kind, page: Page) -> None:
         """The site is not judged here."""
 
 
