@@ -1,4 +1,5 @@
-"""Ranges of the tables, read on YARN: `weibo-crawler export -o hdfs://…` and `report --runner`."""
+"""Ranges of the tables, read on YARN: `weibo-crawler export -o hdfs://…` and
+`report --runner hadoop`."""
 
 import os
 import sys
@@ -10,7 +11,7 @@ from weibo_crawler.mapjob import MapJob
 
 
 class MRReadTables(MapJob):
-    """What to read in, what came of it out."""
+    """A line of the input says what to read, and one of the output what came of it."""
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
         try:

@@ -312,7 +312,9 @@ def test_a_process_that_may_open_no_more_files_is_told_so(tmp_path: Path, left: 
         resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1, hard))
         for file in held[:left]:
             os.close(file)
-        with pytest.raises(StoreError, match=r"may open \d+ files, and has; raise that"):
+        with pytest.raises(
+            StoreError, match=r"left of the \d+ that this process may have; raise that"
+        ):
             SqliteTables(url).create()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -204,8 +204,8 @@ class Breaker:
             self.stop(_explain_silence(look, silence))
 
     def contradicted(self, look: Look) -> None:
-        """An emptiness that only now turns out to be odd: it tells of a silence where nothing of
-        its place was shown since. Else several that come late would look like the present."""
+        """Judge an emptiness that turns out to be odd only now. It counts where nothing of its
+        place was shown since: else several that are told late would look like a silence of now."""
         if self._shown_at.get(look.place, 0.0) < look.at:
             self.looked(look)
 

@@ -216,8 +216,8 @@ class Fetcher:
         self._comparer.disprove(egress)
 
     def contradict(self, kind: Kind, page: Page) -> None:
-        """A first page that showed nothing, though something was likely to be there, and nothing
-        says that there is none: the site may have fallen silent. Errors: SiteSaysNo."""
+        """Tell of a first page that showed nothing, though something was likely to be there, and
+        nothing says that there is none: the site may have fallen silent. Errors: SiteSaysNo."""
         self._breaker.contradicted(Look(kind, True, page.egress, page.fetched_at))
         self._pool.stop(self._breaker.tripped)
         if self._breaker.tripped:

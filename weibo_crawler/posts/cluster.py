@@ -119,8 +119,9 @@ class Cluster:
             self.hdfs.put([local], staging)
 
     def _send(self, archive: Archive, looked: "Future[set[str]]", placed: "Future[None]") -> bool:
-        """Upload it unless it lies there, which is returned. looked: what lies in the folder of all
-        jobs; a StoreError where that may not be there yet. placed: it is there."""
+        """Upload an archive unless HDFS holds it; return whether it was uploaded. looked: what lies
+        in the folder of all jobs; a StoreError where that may not be there yet. placed: is done
+        once that folder is there."""
         if not looked.exception() and archive.name in looked.result():
             return False
         with owned_folder("archive") as folder:
@@ -131,8 +132,8 @@ class Cluster:
         return True
 
     def _tidy(self, run_id: str, new: set[str]) -> None:
-        """New archives take the place of those before them. It is looked at anew: a run that has
-        begun meanwhile may need one of those that lay there."""
+        """Remove the archives that new ones replace. What lies there is looked at anew: a run that
+        has begun meanwhile may need one of them."""
         held = self.hdfs.names(self.folder) - new
         self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
 

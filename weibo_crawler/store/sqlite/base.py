@@ -347,8 +347,9 @@ def translated(path: Path) -> Iterator[None]:
         if code & 0xFF == sqlite3.SQLITE_CANTOPEN and _are_files_used_up():
             soft, _ = limits.getrlimit(limits.RLIMIT_NOFILE)
             raise StoreError(
-                f"{path}: cannot be opened: this process may open {soft} files, and has; raise "
-                "that (ulimit -n), then run the same command again"
+                f"{path}: cannot be opened: it needs more open files than are left of the {soft} "
+                "that this process may have; raise that number (ulimit -n), then run the same "
+                "command again"
             ) from error
         if str(error).startswith(_DAMAGED):
             raise damaged(path) from error
