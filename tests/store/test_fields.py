@@ -10,7 +10,7 @@ from weibo_crawler.records import ECHO_LISTS, Echo, Post
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells, user_cells
 from weibo_crawler.store.rows.echoes import echo_puts
 from weibo_crawler.store.rows.fields import ECHOES, EDGES, IMPORTED, NOWHERE, POSTS, Field
-from weibo_crawler.store.rows.packed import Unpacked
+from weibo_crawler.store.rows.packed import MORE
 
 _DOC = (Path(__file__).parents[2] / "docs/tables.md").read_text("utf-8")
 
@@ -36,7 +36,7 @@ def test_the_documentation_has_the_same_table(fields: Mapping[str, Field]) -> No
 def test_every_field_of_a_record_is_one() -> None:
     """What a page shows of a post or comment, and what is packed, has a line in the table."""
     assert set(Post.__struct_fields__) <= set(POSTS)
-    assert set(Unpacked.__struct_fields__) <= set(POSTS)
+    assert set(MORE.names) <= set(POSTS)
     for one in ECHO_LISTS:
         of_posts = set() if one.are_posts else {"reposts", "text_complete"}
         assert {*Echo.__struct_fields__} - {"id"} - of_posts <= set(ECHOES[one.name])

@@ -13,7 +13,7 @@ from weibo_crawler.store.notes import json_note
 from weibo_crawler.store.owners import is_dead, is_here
 from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, read_ends, to_iso
 from weibo_crawler.store.rows.keys import parse_user_key
-from weibo_crawler.store.rows.packed import ListEnd
+from weibo_crawler.store.rows.nested import ListEnd
 
 _COLUMNS = ("user:depth", "user:screen_name", "user:fans", *WALK_CELLS)
 DRIVER_S = 300.0  # so long a driver on another machine that says nothing may live

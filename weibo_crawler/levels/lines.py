@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store.rows.packed import ListEnd
+from weibo_crawler.store.rows.nested import ListEnd
 
 _EDGES = {edge.value: place for place, edge in enumerate(Edge)}
 

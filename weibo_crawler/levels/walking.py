@@ -24,7 +24,7 @@ from weibo_crawler.posts.workers import ended_by
 from weibo_crawler.records import Id, State
 from weibo_crawler.store import WALLED, EndOfList, Found, homes, notes
 from weibo_crawler.store.rows.keys import user_key
-from weibo_crawler.store.rows.packed import ListEnd
+from weibo_crawler.store.rows.nested import ListEnd
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 

@@ -5,9 +5,10 @@ milliseconds, `2026-11-21T08:30:00.250Z`. What analysts ask for has a cell of it
 post is packed as JSON into `post:more`, because a table's cost is by cell (docs/architecture.md).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -26,10 +27,18 @@ from weibo_crawler.records import (
     read_id,
 )
 from weibo_crawler.store import Cells, Row, UserRow
-from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
+from weibo_crawler.store.rows.fields import (
+    IMPORTED,
+    POSTS,
+    Field,
+    in_cells,
+    read_truth,
+    write_truth,
+)
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.rows.keys import parse_post_key, parse_user_key
-from weibo_crawler.store.rows.packed import Glimpse, ListEnd, Unpacked, glimpse, pack, unpack
+from weibo_crawler.store.rows.nested import ListEnd
+from weibo_crawler.store.rows.packed import MORE, Glimpse, glimpse
 
 T = TypeVar("T")
 
@@ -53,7 +62,6 @@ WALK, LISTS, WALK_RUN = WALK_CELLS = ("user:walk", "user:lists", "user:walk_run"
 
 Moment = Annotated[float, "seconds since the epoch"]
 
-_ENCODER = msgspec.json.Encoder()
 _POST_CELLS = in_cells(POSTS)
 _USER_CELLS = in_cells(IMPORTED, "crawl:")
 _MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
@@ -201,83 +209,41 @@ def user_cells(user: UserRow, run_id: str) -> Cells:
 
 def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:
     """Family `profile` of a row of `userlist`. fetched_at: seconds since the epoch."""
-    return _texts(
-        "profile:",
-        screen_name=user.screen_name,
-        gender=user.gender,
-        description=user.description,
-        verified=user.verified,
-        verified_type=user.verified_type,
-        verified_reason=user.verified_reason,
-        fans=user.fans,
-        follows=user.follows,
-        posts=user.posts,
-        rank=user.rank,
-        avatar=user.avatar,
-        fetched_at=to_iso(fetched_at),
-        schema_version=SCHEMA_VERSION,
-        run_id=run_id,
-    )
+    return _write_profile(user) | {
+        "profile:fetched_at": to_iso(fetched_at),
+        "profile:schema_version": str(SCHEMA_VERSION),
+        "profile:run_id": run_id,
+    }
 
 
 def info_cells(info: BasicInfo, fetched_at: float) -> Cells:
     """What the page of basic information adds to the family `profile`. A user who no longer names a
     city gets an empty cell, which covers the older one: it was in another province."""
-    return _texts(
-        "profile:",
-        province=info.province,
-        city="" if info.city is None and info.province is not None else info.city,
-        registered=info.registered,
-        birthday=info.birthday,
-        gender=info.gender,
-        info=_ENCODER.encode(info.more).decode() if info.more else None,
-        info_fetched_at=to_iso(fetched_at),
-    )
+    cells = _write_info(info) | {"profile:info_fetched_at": to_iso(fetched_at)}
+    if info.city is None and info.province is not None:
+        cells["profile:city"] = ""
+    if info.more:
+        cells["profile:info"] = msgspec.json.encode(info.more).decode()
+    return cells
 
 
 def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells:
     """Families `post` and `count` of a row of `posts`. fetched_at: seconds since the epoch;
     egress: its name, without credentials (law 11)."""
-    cells = {
-        "post:uid": str(post.uid),
-        "post:mid": str(post.mid),
-        "post:text": post.text,
-        "post:created_at": post.created_at,
-        "post:source": post.source,
-        "post:is_pinned": "true" if post.is_pinned else "false",
-        "post:text_complete": "true" if post.text_complete else "false",
-        "post:fetched_at": to_iso(fetched_at),
-        "post:more": pack(post, egress, run_id),
-    }
-    if post.region is not None:
-        cells["post:region"] = post.region
-    if post.repost_of is not None:
-        cells["post:repost_of"] = str(post.repost_of)
-    cells.update(link_cells(post.topics, post.mentions))
-    cells.update(count_cells(post))
+    cells = _write_post(post)
+    cells["post:fetched_at"] = to_iso(fetched_at)
+    cells["post:more"] = MORE.pack(post, egress=egress, run_id=run_id)
     return cells
 
 
 def count_cells(post: Post) -> Cells:
     """Family `count` alone: a new sighting of a post whose text is stored already."""
-    counts = {
-        "count:reposts": post.reposts,
-        "count:comments": post.comments,
-        "count:likes": post.likes,
-    }
-    return {column: str(count) for column, count in counts.items() if count is not None}
+    return _write_counts(post)
 
 
 def text_cells(full: FullText | Post) -> Cells:
     """The whole text of a long post, over the cut one."""
-    links = link_cells(full.topics, full.mentions)
-    return {"post:text": full.text, "post:text_complete": "true", **links}
-
-
-def link_cells(topics: Sequence[str], mentions: Sequence[str]) -> Cells:
-    """What a text links to, each a JSON list; no cell where there is nothing."""
-    named = {"post:topics": topics, "post:mentions": mentions}
-    return {name: _ENCODER.encode(found).decode() for name, found in named.items() if found}
+    return _write_text(full) | {"post:text_complete": "true"}
 
 
 def unlinked_cells() -> Cells:
@@ -305,7 +271,7 @@ def echoes_read_cells(which: EchoList, announced: int) -> Cells:
 
 def pinned_cells(is_pinned: bool) -> Cells:
     """Whether a post is pinned at this visit."""
-    return {"post:is_pinned": _text(is_pinned)}
+    return {"post:is_pinned": write_truth(is_pinned)}
 
 
 def ledger_cells(ledger: Ledger) -> Cells:
@@ -344,14 +310,13 @@ def read_post(row: Row) -> dict[str, Any]:
     """
     cells = row.cells
     uid, mid = _of_key(parse_post_key, row.key)
-    more = _value(cells, "post:more", unpack, row.key) or Unpacked()
+    more = _value(cells, "post:more", MORE.unpack, row.key) or MORE.shape()
     return {
         "mid": str(mid),
         "uid": uid,
         **_read_fields(_POST_CELLS, cells, row.key),
         **msgspec.structs.asdict(more),
-        "page_info": msgspec.to_builtins(more.page_info),
-        "original": msgspec.to_builtins(more.original),
+        **{name: msgspec.to_builtins(getattr(more, name)) for name in MORE.nested},
     }
 
 
@@ -381,19 +346,32 @@ def _read_fields(
     }
 
 
-def _texts(family: str, **values: str | bool | int | float | None) -> dict[str, str]:
-    """Values as cells of this family; None is no cell."""
-    return {
-        family + name: value if isinstance(value, str) else _text(value)
-        for name, value in values.items()
-        if value is not None
-    }
+def _writing(
+    fields: Mapping[str, Field], record: type[msgspec.Struct], *families: str
+) -> Callable[[msgspec.Struct], dict[str, str]]:
+    """What writes records of this type into the cells that its fields have of their own in these
+    families. The cell is called as the field of the record; None and an empty list are no cell."""
+    own = [field for field in fields.values() if field.cell.partition(":")[0] in families]
+    named = {field.cell.partition(":")[2]: field for field in own}
+    names = [name for name in record.__struct_fields__ if name in named]
+    cells = [(named[name].cell, named[name].write) for name in names]
+    values = attrgetter(*names)
+
+    def write(one: msgspec.Struct) -> dict[str, str]:
+        return {
+            cell: value if type(value) is str else text(value)
+            for (cell, text), value in zip(cells, values(one), strict=True)
+            if value or (value is not None and value != ())
+        }
+
+    return write
 
 
-def _text(value: bool | int | float) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+_write_post = _writing(POSTS, Post, "post", "count")
+_write_counts = _writing(POSTS, Post, "count")
+_write_text = _writing(POSTS, FullText, "post")
+_write_profile = _writing(IMPORTED, User, "profile")
+_write_info = _writing(IMPORTED, BasicInfo, "profile")
 
 
 def _value(cells: Cells, column: str, convert: Callable[[str], T], key: str) -> T | None:
@@ -427,7 +405,7 @@ _LEDGER_TYPES: Mapping[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] =
     str: (str, str),
     int: (int, str),
     float: (float, str),
-    bool: (read_truth, _text),
+    bool: (read_truth, write_truth),
     Moment: (from_iso, to_iso),
     tuple[Id, ...]: (_mids, lambda mids: ",".join(map(str, mids))),
     tuple[Gap, ...]: (unpack_gaps, pack_gaps),

@@ -9,29 +9,14 @@ from typing import Any
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import ECHO_LISTS, SCHEMA_VERSION, Echo, EchoList, Id, read_id
+from weibo_crawler.records import ECHO_LISTS, Echo, EchoList, Id, read_id
 from weibo_crawler.store import Put, Row
 from weibo_crawler.store.rows.cells import to_iso
 from weibo_crawler.store.rows.fields import ECHOES
 from weibo_crawler.store.rows.keys import echo_key, parse_echo_key
+from weibo_crawler.store.rows.packed import MORE_OF_ECHOES
 
 AUTHORS = {one.name: f"{one.one}:uid" for one in ECHO_LISTS}  # table -> column
-
-
-class More(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The fields of the cell; one that is at its default is left out."""
-
-    screen_name: str | None = None
-    replies: int | None = None
-    region: str | None = None
-    fetched_at: str | None = None
-    schema_version: int | None = None
-    run_id: str = ""
-    reposts: int | None = None
-    text_complete: bool = True
-
-
-_decode = msgspec.json.Decoder(More).decode
 
 
 def echo_puts(
@@ -39,13 +24,9 @@ def echo_puts(
 ) -> list[Put]:
     """A row for each of these under the post `mid` of `uid`. fetched_at: seconds since the
     epoch."""
-    at, family = to_iso(fetched_at), which.one
+    at, family, more = to_iso(fetched_at), which.one, MORE_OF_ECHOES[which.name]
     puts = []
     for one in echoes:
-        more = More(
-            *(one.screen_name, one.replies, one.region, at, SCHEMA_VERSION, run_id),
-            *(one.reposts, one.text_complete),
-        )
         cells = {
             f"{family}:id": str(one.id),
             f"{family}:mid": str(mid),
@@ -53,7 +34,7 @@ def echo_puts(
             AUTHORS[which.name]: str(one.uid),
             f"{family}:text": one.text,
             f"{family}:created_at": one.created_at,
-            f"{family}:more": msgspec.json.encode(more).decode(),
+            f"{family}:more": more.pack(one, fetched_at=at, run_id=run_id),
         }
         if one.likes is not None:
             cells[f"{family}:likes"] = str(one.likes)
@@ -68,7 +49,8 @@ def read_echo(which: EchoList, row: Row) -> dict[str, Any]:
     try:
         owner, mid, own = parse_echo_key(row.key)
         likes, author = cells.get(f"{family}:likes"), cells.get(AUTHORS[which.name])
-        held = msgspec.structs.asdict(_decode(cells.get(f"{family}:more") or "{}")) | {
+        more = MORE_OF_ECHOES[which.name].unpack(cells.get(f"{family}:more") or "{}")
+        held = msgspec.structs.asdict(more) | {
             f"{family}_id": str(own),
             "mid": str(mid),
             "owner": owner,

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weibo_crawler.records import ECHO_LISTS, EchoList, PageInfo, read_id
-from weibo_crawler.store.rows.packed import ListEnd, WholeOriginal
+from weibo_crawler.store.rows.nested import ListEnd, WholeOriginal
 
 NOWHERE = ""  # no cell of a table holds the field
 MORE = "post:more"
-_PACKED = ":more"  # ends the cell of each table that packs several fields
+PACKED = ":more"  # ends the cell of each table that packs several fields
 
 
 class Kind(Enum):
@@ -58,6 +58,11 @@ class Field(NamedTuple):
             return read_id
         return str if self.is_cleared else _READ.get(self.kind)
 
+    @property
+    def write(self) -> Callable[[Any], str]:
+        """How a value of a record becomes the text of the cell."""
+        return _WRITE.get(self.kind, str)
+
 
 def read_truth(text: str) -> bool:
     """`true` or `false`; ValueError for everything else."""
@@ -66,12 +71,24 @@ def read_truth(text: str) -> bool:
     return text == "true"
 
 
+def write_truth(value: bool) -> str:
+    """`true` or `false`."""
+    return "true" if value else "false"
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
 _READ: Mapping[Kind, Callable[[str], Any]] = {
     Kind.NUMBER: int,
     Kind.TRUTH: read_truth,
     Kind.TEXTS: msgspec.json.Decoder(list[str]).decode,
     Kind.RECORDS: msgspec.json.Decoder(list[dict[str, Any]]).decode,
     Kind.WORDS: msgspec.json.Decoder(dict[str, str]).decode,
+}
+_WRITE: Mapping[Kind, Callable[[Any], str]] = {
+    Kind.TRUTH: write_truth,
+    Kind.TEXTS: lambda texts: _ENCODER.encode(texts).decode(),
 }
 
 
@@ -219,7 +236,7 @@ def _profiles() -> Mapping[str, Field]:
 
 def _echoes(which: EchoList) -> Mapping[str, Field]:
     """The fields of a row of a list under a post."""
-    one, text, number, more = which.one, Kind.TEXT, Kind.NUMBER, which.one + _PACKED
+    one, text, number, more = which.one, Kind.TEXT, Kind.NUMBER, which.one + PACKED
     of_posts = {
         "reposts": Field(more, number, "how often it was passed on itself"),
         "text_complete": Field(more, Kind.TRUTH, "false: the list shows its beginning only"),
@@ -265,5 +282,5 @@ def in_cells(
         name: (field.cell, field.read)
         for name, field in fields.items()
         if field.cell != NOWHERE
-        and not (field.in_key or field.cell.startswith(but) or field.cell.endswith(_PACKED))
+        and not (field.in_key or field.cell.startswith(but) or field.cell.endswith(PACKED))
     }

@@ -1,100 +1,74 @@
-"""What few ask for, packed as compact JSON into one cell: of a post `post:more`. Pure."""
+"""Cells that pack what few ask for as compact JSON, such as `post:more`. Pure.
+
+The table of fields says which ones a cell packs. The type and the default of a field are those of
+the record that it comes from, or follow from its kind where it is of none.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from operator import attrgetter
+from types import NoneType
+from typing import Any, get_args
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import FieldInfo, replace
 
-from weibo_crawler.records import SCHEMA_VERSION, Id, Original, PageInfo, Post
+from weibo_crawler.records import SCHEMA_VERSION, Echo, Id, Original, Post
+from weibo_crawler.store.rows.fields import ECHOES, PACKED, POSTS, Field, Kind
+from weibo_crawler.store.rows.nested import packed
 
-
-class PackedPageInfo(PageInfo, frozen=True, omit_defaults=True):
-    """records.PageInfo as it is packed."""
-
-
-class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """records.Original as it is packed: its mid is text, as everywhere outside."""
-
-    mid: str
-    uid: Id | None = None
-    screen_name: str | None = None
-    text: str = ""
-    text_complete: bool = True
-    created_at: str | None = None
-    available: bool = True
-    reposts: int | None = None
-    comments: int | None = None
-    likes: int | None = None
-    page_info: PageInfo | None = None
+_EMPTY: Mapping[Kind, tuple[Any, Any]] = {  # the type and the default of what is of no record
+    Kind.TEXT: (str, ""),
+    Kind.NUMBER: (int | None, None),
+    Kind.TIME: (str | None, None),
+}
 
 
-class ListEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far a list of a user was read, as `user:lists` packs it. ended, sure: as in `PageCommit`;
-    listed: users on it; pages: how many held somebody; cursor: of a walled one, whence it goes on.
-    """
+class Packing:
+    """The cell that packs several fields of a table. shape: a struct of these fields, in which one
+    that is at its default is left out; names: theirs, those of the record first; nested: those that
+    hold a record themselves. unpack: the struct of a cell; raises ValueError."""
 
-    edge: str
-    ended: str | None
-    sure: bool
-    listed: int
-    pages: int
-    cursor: str = ""
+    def __init__(self, fields: Mapping[str, Field], record: type[msgspec.Struct]):
+        shown = {one.name: one for one in msgspec.structs.fields(record)}
+        inside = {name: field for name, field in fields.items() if field.cell.endswith(PACKED)}
+        of_record = [name for name in inside if name in shown]
+        self.names = (*of_record, *(name for name in inside if name not in shown))
+        self.nested = [name for name in of_record if inside[name].record is not None]
+        members = [(name, *_member(inside[name], shown.get(name))) for name in self.names]
+        self.shape: Any = msgspec.defstruct("More", members, frozen=True, omit_defaults=True)
+        self.unpack = msgspec.json.Decoder(self.shape).decode
+        self._values = attrgetter(*of_record)
+        self._nested = [of_record.index(name) for name in self.nested]
 
-
-class More(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The fields of the cell; one that is at its default is left out."""
-
-    bid: str = ""
-    created_at_precision: str = ""
-    pics: tuple[str, ...] = ()
-    pic_num: int = 0
-    videos: tuple[str, ...] | None = None
-    edit_count: int = 0
-    edited_at: str | None = None
-    visible: int = 0
-    page_info: PageInfo | None = None
-    original: PackedOriginal | None = None
-    egress: str = ""
-    schema_version: int | None = None
-    run_id: str = ""
+    def pack(self, record: msgspec.Struct, **own: str | None) -> str:
+        """The cell of one record. own: the fields that are not of the record."""
+        values = list(self._values(record))
+        for at in self._nested:
+            if values[at] is not None:
+                values[at] = packed(values[at])
+        more = self.shape(*values, schema_version=SCHEMA_VERSION, **own)
+        return msgspec.json.encode(more).decode()
 
 
-def pack(post: Post, egress: str, run_id: str) -> str:
-    """The cell of one post."""
-    more = More(
-        post.bid,
-        post.created_at_precision,
-        post.pics,
-        post.pic_num,
-        post.videos,
-        post.edit_count,
-        post.edited_at,
-        post.visible,
-        _pack_page_info(post.page_info),
-        None if post.original is None else _pack_original(post.original),
-        egress,
-        SCHEMA_VERSION,
-        run_id,
-    )
-    return msgspec.json.encode(more).decode()
+def _member(field: Field, shown: FieldInfo | None) -> tuple[Any, Any]:
+    """The type and the default of a packed field. shown: that of the record."""
+    if field.record is not None:
+        return field.record | None, None
+    if shown is None:
+        return _EMPTY[field.kind]
+    if shown.required:
+        return shown.type, None if NoneType in get_args(shown.type) else _EMPTY[field.kind][1]
+    return shown.type, shown.default
+
+
+MORE = Packing(POSTS, Post)
+MORE_OF_ECHOES = {name: Packing(fields, Echo) for name, fields in ECHOES.items()}
 
 
 def repack(held: Mapping[str, Any], original: Original | None) -> str:
-    """The cell of a stored post, as read_post gives it, with another original."""
-    more = msgspec.convert(held, More)
-    packed = None if original is None else _pack_original(original)
-    return msgspec.json.encode(replace(more, original=packed)).decode()
-
-
-class WholeOriginal(PackedOriginal, frozen=True, omit_defaults=False):
-    """The same as it is shown: with all its fields."""
-
-
-class Unpacked(More, frozen=True):
-    """The cell as it is read."""
-
-    original: WholeOriginal | None = None
+    """`post:more` of a stored post, as read_post gives it, with another original."""
+    more = msgspec.convert(held, MORE.shape)
+    return msgspec.json.encode(replace(more, original=packed(original))).decode()
 
 
 class _Author(msgspec.Struct, frozen=True):
@@ -102,7 +76,7 @@ class _Author(msgspec.Struct, frozen=True):
 
 
 class Glimpse(msgspec.Struct, frozen=True):
-    """The little of the cell that is counted over all posts; the rest is not decoded."""
+    """The little of `post:more` that is counted over all posts; the rest is not decoded."""
 
     created_at_precision: str = ""
     original: _Author | None = None
@@ -121,16 +95,5 @@ class Attached(msgspec.Struct, frozen=True):
     page_info: _Stream | None = None
 
 
-unpack = msgspec.json.Decoder(Unpacked).decode  # raises msgspec.DecodeError, a ValueError
 glimpse = msgspec.json.Decoder(Glimpse).decode
 attached = msgspec.json.Decoder(Attached).decode
-
-
-def _pack_original(original: Original) -> PackedOriginal:
-    fields = {name: getattr(original, name) for name in original.__struct_fields__}
-    fields |= {"mid": str(original.mid), "page_info": _pack_page_info(original.page_info)}
-    return PackedOriginal(**fields)
-
-
-def _pack_page_info(info: PageInfo | None) -> PageInfo | None:
-    return None if info is None else PackedPageInfo(*astuple(info))
