@@ -90,9 +90,11 @@ class Health(StrEnum):
                 refusal in a row; a refusal that arrives during a rest belongs to the burst that
                 caused it, and only a longer Retry-After adds to it
     dead        the proxy failed three times in a row, or once and it had not proved itself or less
-                than half of its answers came of late: nothing goes before its next probe
+                than half of its answers came of late, or what came first was of no use while others
+                are shown something: nothing goes before its next probe
     probing     one request goes by a dead proxy, and nothing beside it until its outcome is known.
-                Another process is told that it is dead, and probes it anew
+                Another process is told that it is dead, and probes it anew; one that has not proved
+                itself is unchecked for the next process
 
     chosen:  resting -> unchecked; dead -> probing; only when its time has come
     refused: unchecked, good, dead, probing -> resting; the rate is multiplied by pace.fall_factor,

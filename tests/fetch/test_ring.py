@@ -809,6 +809,88 @@ def test_the_pace_goes_on_at_the_next_holder() -> None:
     assert _use(other, 151.0, "a:1") == "b:1"
 
 
+def test_trust_is_not_won_by_moving() -> None:
+    """Who has answered a few times has to prove itself at the next holder as well; who is proven
+    is."""
+    ring = _leased("a:1", "b:1", "c:1")
+    for name in ["a:1"] * 2 + ["b:1"] * 8:
+        ring.answered(name, 0.0, 0.1)
+    other = _leased("c:1")
+    for name, state in ring.lose_all(1.0).items():
+        if name != "c:1":
+            other.admit(Egress(name, f"http://{name}"), state, 1.0)
+    other.answered("c:1", 2.0, 0.1)
+    for name, is_proven in (("a:1", False), ("b:1", True)):
+        assert other.is_healthy(name) is is_proven
+        other.failed(name, 3.0, Random(0))
+        assert (_health(other, name) is Health.DEAD) is not is_proven
+
+
+def test_an_emptiness_does_not_make_up_for_what_was_false() -> None:
+    """A proxy that leaves pages empty that others show is refused by the site, or makes it up: it
+    is not trusted for what it showed before, and dies for longer each time."""
+    ring, rng = _ring(*PROXIES[:2]), Random(0)
+    name = PROXIES[0].name
+    ring.answered(PROXIES[1].name, 0.0, 0.1)
+    ring.failed(name, 0.0, rng)
+    for _ in range(4):
+        ring.answered(name, 50.0, 0.1)
+    ring.hollow(name, 60.0, rng)
+    assert _health(ring, name) is Health.RESTING
+    ring.failed(name, 100.0, rng)
+    state = ring.state(name, 100.0)
+    assert state is not None
+    assert (state.health, state.deaths) == (Health.DEAD, 2)
+
+
+def test_a_proven_proxy_that_hollows_pages_is_no_witness() -> None:
+    """What it showed before does not prove that it shows all."""
+    ring = _ring(*PROXIES[:2])
+    name = PROXIES[0].name
+    for _ in range(9):
+        ring.answered(name, 0.0, 0.1)
+    assert ring.is_healthy(name)
+    ring.hollow(name, 1.0, Random(0))
+    assert _use(ring, 1000.0, PROXIES[1].name) == name
+    for n in range(8):
+        assert not ring.is_healthy(name)
+        ring.answered(name, 1001.0 + n, 0.1)
+    assert ring.is_healthy(name)
+
+
+def test_who_never_showed_anything_rests_at_its_first_broken_page() -> None:
+    """Nobody knows yet whose fault it is; where others answer it is not asked at full pace until
+    that is told. Where nobody has answered, or it is proven, it goes on."""
+    ring, rng = _ring(*PROXIES[:2], DIRECT), Random(0)
+    one, other = (egress.name for egress in PROXIES[:2])
+    ring.broken(one, 0.0, rng)
+    assert _health(ring, one) is Health.UNCHECKED
+    for _ in range(8):
+        ring.answered(other, 1.0, 0.1)
+    ring.broken(other, 1.0, rng)
+    ring.broken("direct", 1.0, rng)
+    assert {_health(ring, name) for name in (other, "direct")} == {Health.GOOD, Health.UNCHECKED}
+    ring.broken(one, 2.0, rng)
+    assert _health(ring, one) is Health.DEAD
+
+
+def test_who_is_not_proven_rests_until_others_tell_whose_fault_it_was() -> None:
+    """A proxy of which half of the pages are false breaks one of them, and not five, before another
+    egress shows it."""
+    ring, rng = _ring(*PROXIES[:2], rate=0.5), Random(0)
+    name = PROXIES[0].name
+    for _ in range(3):
+        ring.answered(name, 0.0, 0.1)
+    ring.broken(name, 1.0, rng)
+    assert _health(ring, name) is Health.RESTING
+    assert ring.choose(1.0, rng, PROXIES[1].name).egress is PROXIES[1]
+    state = ring.state(name, 1.0)
+    assert state is not None
+    assert state.next_free_s == 8.0
+    ring.failed(name, 5.0, rng)
+    assert _health(ring, name) is Health.DEAD
+
+
 def test_reserved_turns_are_not_handed_on() -> None:
     """A long queue at one egress ends with its lease: the next holder waits for one interval."""
     ring = _leased("a:1")

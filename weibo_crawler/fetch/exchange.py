@@ -169,7 +169,7 @@ class Exchange:
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
         met = Met(answer, name, turn.generation, loop.time() - started)
         if isinstance(answer, TimedOut):
-            self._pool.tell(turn, Broken(is_stall=True))
+            self._pool.tell(turn, Broken(met.elapsed_s))
         if not _is_clear(met) or name == asked.ask.avoid:
             met = self._with_context(asked, turn, met, page)
         self._judge(asked.ask.request, met)

@@ -50,9 +50,10 @@ class Failed(Struct, frozen=True):
 
 class Broken(Struct, frozen=True):
     """Nothing usable came (cut, late, trouble, an unknown shape), and nobody knows yet whose fault
-    that is: nothing is held against the egress. is_stall: nothing at all within its deadline."""
+    that is: it is held only against a proxy that has not proved itself. stalled_s: for so long
+    nothing at all came, which was its deadline; 0.0: something did."""
 
-    is_stall: bool = False
+    stalled_s: float = 0.0
 
 
 class Disproved(Struct, frozen=True):

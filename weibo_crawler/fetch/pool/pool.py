@@ -194,14 +194,15 @@ class Pool:
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
             case Disproved() if isinstance(before, Good):
-                self._ring.refused(name, now, self._rng)
+                self._ring.hollow(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
                     may_be_site = isinstance(before, Walled)  # it may wall anybody for a moment
                     self._ring.failed(name, now, self._rng, took_s, may_be_site=may_be_site)
-            case Broken(is_stall):
-                if is_stall:
+            case Broken(stalled_s):
+                if stalled_s:
                     self._ring.stalled(name)
+                self._ring.broken(name, now, self._rng, stalled_s)
             case Unused():
                 pass
             case _:

@@ -91,6 +91,7 @@ class Ring:
         self._touched: set[str] = set()
         self._numbers = 0
         self._usual_s = 0.0  # of all that answer
+        self._is_shown = False  # whether anything was, by any of them
         self._successes = 0.0  # of all, in sum
         self._canary: int | None = None
         self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
@@ -184,6 +185,7 @@ class Ring:
         slot.note_answer(elapsed_s, is_shown=is_shown)
         self._successes += slot.success
         slot.arrived(now, elapsed_s)
+        self._is_shown |= is_shown
         self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
         was_on_trial = slot.is_down or slot.is_taken
         slot.failures = 0
@@ -233,6 +235,30 @@ class Ring:
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
 
+    def hollow(self, name: str, now: float, rng: Random) -> None:
+        """It showed nothing where another one is shown something: the site refuses it softly, or a
+        proxy makes that up, so what it showed before proves nothing any more."""
+        slot = self._by_name.get(name)
+        if slot is None:
+            return
+        deaths = slot.deaths
+        self.refused(name, now, rng)
+        slot.deaths, slot.streak = deaths, 0
+        self._note_failure(slot)
+
+    def broken(self, name: str, now: float, rng: Random, took_s: float = 0.0) -> None:
+        """Nothing usable came by it, and nobody knows yet whose fault that is: to tell takes a
+        while, in which a bad proxy would break many pages. So where others are shown something, a
+        proxy that is not proven rests until then, and one that has shown nothing has failed."""
+        slot = self._by_name.get(name)
+        if slot is None or slot.egress.proxy_url is None or slot.is_proven:
+            return
+        if self._is_shown and not self.is_single:
+            if not slot.streak:
+                self.failed(name, now, rng, took_s)
+            elif slot.interval_s:
+                self.rest(name, now, _DEAD_REST * slot.interval_s)
+
     def keep_to(self, name: str, most_per_s: float) -> None:
         """From now on so many requests a second by this egress at most, inf: as it is allowed."""
         slot = self._by_name.get(name)
@@ -261,10 +287,8 @@ class Ring:
             return
         slot.failures += not may_be_site
         if not slot.is_down:  # that probes fail says how long it is down, not how often
-            self._successes -= slot.success
-            slot.note_failure()
-            self._successes += slot.success
-            is_doubtful = not (slot.is_proven or may_be_site) and self._usual_s > 0  # others answer
+            self._note_failure(slot)
+            is_doubtful = not (slot.is_proven or may_be_site) and self._is_shown  # by others
             is_lost = took_s >= _STALL_S or is_doubtful
             is_lost = is_lost or slot.failures >= _DEAD_AFTER
             is_lost = is_lost or slot.is_poor(self._usual_success)
@@ -457,10 +481,17 @@ class Ring:
     def _usual_success(self) -> float:
         return self._successes / len(self._slots)
 
+    def _note_failure(self, slot: Slot) -> None:
+        self._successes -= slot.success
+        slot.note_failure()
+        self._successes += slot.success
+
     def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
         ready = slot.due
         health = Health.DEAD if slot.is_down else slot.health
+        if health is Health.GOOD and not slot.is_proven:
+            health = Health.UNCHECKED  # the next holder does not trust it either
         if slot.is_out or slot.is_down:
             ready = slot.next_free
         return EgressState(
