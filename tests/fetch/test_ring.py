@@ -206,6 +206,46 @@ def test_turns_are_an_interval_apart() -> None:
     assert all(2.01 - 1e-9 <= gap <= 2.04 + 1e-9 for gap in gaps)
 
 
+def test_nobody_waits_for_a_late_egress_while_others_are_free() -> None:
+    """Where answers take long, requests go more rarely than was thought when turns were promised.
+    Who waits for more than a turn chooses again: else more and more wait for the slow ones, and at
+    the end of a level nobody for the others."""
+    ring, rng = _ring(*PROXIES, rate=0.5), Random(0)
+    slow = PROXIES[0].name
+    for egress in reversed(PROXIES):  # the first one learns whether jitter is forgiven
+        ring.answered(egress.name, -9.0, 0.01)
+    waiting: list[tuple[float, float, Choice]] = []  # when to go, since when
+    landing: list[tuple[float, float, Choice]] = []  # when, how long it takes
+    now, left, waits = 0.0, 90, list[float]()
+    while left or waiting or landing:
+        while left and len(waiting) < 12:
+            choice = ring.choose(now, rng)
+            waiting.append((now + choice.wait_s, now, choice))
+            left -= 1
+        now = min(at for at, _, _ in waiting + landing)
+        for landed in [one for one in landing if one[0] <= now]:
+            landing.remove(landed)
+            _, took_s, choice = landed
+            assert choice.egress is not None
+            ring.landed(choice)
+            ring.answered(choice.egress.name, now, took_s)
+        for one in [one for one in waiting if one[0] <= now]:
+            waiting.remove(one)
+            _, since, choice = one
+            assert choice.egress is not None
+            early_s = ring.go(choice, now)
+            if early_s is None:
+                again = ring.choose(now, rng)
+                waiting.append((now + again.wait_s, since, again))
+            elif early_s:
+                waiting.append((now + early_s, since, choice))
+            else:
+                waits.append(now - since)
+                took_s = 1.5 if choice.egress.name == slow else 0.01
+                landing.append((now + took_s, took_s, choice))
+    assert max(waits) <= 24.0  # as if all twelve had waited for one, which goes every two seconds
+
+
 def test_all_take_part() -> None:
     """Egresses with equal pace take turns."""
     ring = _ring(*PROXIES, rate=0.5)

@@ -2288,6 +2288,13 @@ CHANGES = [
         f"{FETCH}/test_leases.py::test_nothing_begins_once_the_leases_are_over",
     ),
     Change(
+        "more and more wait for an egress that is late while others are free",
+        "fetch/pool/ring.py",
+        "late_s = early_s if self.is_single else slot.due - choice.at",
+        "late_s = early_s",
+        f"{FETCH}/test_ring.py",
+    ),
+    Change(
         "a proxy wins trust by moving to another process",
         "fetch/pool/ring.py",
         "if health is Health.GOOD and not slot.is_proven:",

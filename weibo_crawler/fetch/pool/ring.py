@@ -35,13 +35,14 @@ _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 class Choice(NamedTuple):
     """Wait wait_s, then use `egress` if the ring still says `go`; None: wait, then ask again.
-    is_trial: nobody knows whether it answers."""
+    is_trial: nobody knows whether it answers; at: when its turn was to come."""
 
     egress: Egress | None
     wait_s: float
     number: int = -1
     turn: int = 0
     is_trial: bool = False
+    at: float = 0.0
 
 
 class Ring:
@@ -125,21 +126,22 @@ class Ring:
         if slot.health is Health.RESTING:
             slot.health = Health.UNCHECKED
         self._turns.put(slot, after)
-        return Choice(slot.egress, at - now, slot.number, slot.turn, is_trial)
+        return Choice(slot.egress, at - now, slot.number, slot.turn, is_trial, at)
 
     def go(self, choice: Choice, now: float) -> float | None:
         """0: the request of this choice starts now; then `landed` says when it is over. More: it is
         early by so many seconds, ask again then. None: choose again.
 
         Choose again where its egress was refused, died or was lost since, and where the turns ahead
-        of it were held up for so long that it is more than one turn behind.
+        of it were held up for so long that its own comes more than one turn later than promised.
         """
         slot = self._slots.get(choice.number)
         if slot is None or slot.is_leaving or slot.turn != choice.turn or now >= self.until:
             return None
         early_s = slot.due - now
         if early_s > _GRAIN_S:
-            return early_s if early_s <= slot.gap_s else None
+            late_s = early_s if self.is_single else slot.due - choice.at
+            return early_s if late_s <= slot.gap_s else None
         slot.start(now)
         slot.is_tried = True
         slot.flying += 1
