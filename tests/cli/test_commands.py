@@ -1,5 +1,6 @@
 """The command line from outside: bad input, exit codes, help, and that everything is documented."""
 
+import errno
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.analysts import origin_of
-from weibo_crawler.cli.main import build_parser
+from weibo_crawler.cli.main import build_parser, words_of
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.errors import BadConfig, BadUsage
 from weibo_crawler.home import Home
@@ -342,6 +343,21 @@ def test_output_that_cannot_be_written_is_said(crawl: Crawl) -> None:
         "error": "cannot write the output: No space left on device",
         "exit_code": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "cannot write the output: No space"),
+        (OSError(errno.EMFILE, "Too many open files"), "the system refuses: Too many open files"),
+        (OSError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"), "the system r"),
+        (OSError(errno.EACCES, "Permission denied", "x.csv"), "x.csv: Permission denied"),
+        (OSError("no more of it"), "the system refuses: no more of it"),
+    ],
+)
+def test_only_the_output_is_called_the_output(error: OSError, said: str) -> None:
+    """What the system refuses is told in its words; with no file named it may be anything."""
+    assert words_of(error).startswith(said)
 
 
 @pytest.mark.timeout(60)

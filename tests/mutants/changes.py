@@ -66,6 +66,20 @@ CHANGES = [
         "tests/media/test_saving.py",
     ),
     Change(
+        "a part of the rest of a file is taken for all of it",
+        "media/saving.py",
+        'end if found[3] == "*" else int(found[3])',
+        "end",
+        "tests/media/test_saving.py",
+    ),
+    Change(
+        "whatever the system refuses is called the output",
+        "cli/main.py",
+        "is_output = error.errno in _OF_WRITING",
+        "is_output = True",
+        "tests/cli/test_commands.py -k called_the_output",
+    ),
+    Change(
         "why nobody was reached stays untold",
         "posts/crawl.py",
         "self._failed_by.update([outcome.why] if outcome.why else [])",
