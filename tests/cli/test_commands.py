@@ -743,6 +743,16 @@ def test_a_number_that_cannot_be_read_is_named(
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("90min", 5400), ("24h", 86_400), ("7d", 604_800)]
+)
+def test_a_span_is_in_seconds(text: str, seconds: int) -> None:
+    """`--fresh 24h` is the day that it is without the word."""
+    parse = build_parser().parse_args
+    assert parse(["plan", "--users", "5", "--fresh", text]).fresh == seconds
+    assert parse(["posts", "--follow", "--for", text]).span_s == seconds
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("https://m.weibo.cn/u/1700000000", "'https://m.weibo.cn/u/1700000000' is no uid"),

@@ -410,6 +410,24 @@ def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> N
     assert 0 < asked[Kind.NAME] <= IN_A_ROW + 2
 
 
+def test_names_that_are_known_do_not_keep_a_walled_edge_open(tmp_path: Path) -> None:
+    """Once guests are refused names, a page on which all names are known already says nothing about
+    whether others are resolved."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    shown = set[str]()
+
+    def walled(request: Request) -> bool:
+        if request.kind is Kind.NAME and len(shown) < 40:
+            shown.add(request.url)
+        return request.kind is Kind.NAME and request.url not in shown
+
+    fetcher = SimulatedFetcher(world, walled)
+    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.FANS), concurrency=1)
+    asked = Counter(request.kind for request in fetcher.asked)
+    assert asked[Kind.POSTS] > 100
+    assert asked[Kind.NAME] == 40 + IN_A_ROW, asked
+
+
 def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> None:
     """The edge stays open for all others; the hidden lists are counted, the users are done."""
     world = make_world(4, users=200)

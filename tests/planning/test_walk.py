@@ -65,7 +65,8 @@ def test_a_plan_before_anything_is_not_known() -> None:
 
 
 def test_topics_that_are_not_read_cost_their_pages() -> None:
-    """At most so many as the setting says, of each; also where nobody is left to walk."""
+    """At most so many as the setting says, of each; also where nobody is left to walk. What goes
+    wrong as often as so far is asked for again."""
     topics = {"done": 5, "queued": 2, "walled": 1}
     plan = plan_walk(walk(topics=topics, topic_pages=3))
     assert [(part.kind, part.requests) for part in plan.parts] == [("topics", 9)]
@@ -73,6 +74,8 @@ def test_topics_that_are_not_read_cost_their_pages() -> None:
     assert "not known yet" in plan.later[0]
     assert plan_walk(walk(topics=topics, max_depth=0)).parts == ()
     assert plan_walk(walk(topics={"done": 5})).parts == ()
+    asked = Asked({"asked.topic.search.ok": 30, "asked.topic.search.server_trouble": 10})
+    assert plan_walk(walk(topics=topics, topic_pages=3, asked=asked)).parts[0].requests == 12
 
 
 def test_what_max_users_costs_from_here() -> None:
