@@ -481,6 +481,14 @@ def test_a_mapper_without_an_egress_is_one_that_waits(crawl_: Crawl) -> None:
     assert posts_line(crawl_.counters()).endswith("; mappers that wait: 1 (no egress may go)")
 
 
+def test_a_run_leaves_no_thread_behind(crawl_: Crawl) -> None:
+    """Whoever goes on in this process writes to no store in the background."""
+    crawl_.add(6)
+    before = set(threading.enumerate())
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
+    assert set(threading.enumerate()) <= before
+
+
 def test_a_mapper_that_begins_after_the_stop_opens_nothing(crawl_: Crawl) -> None:
     """A list of proxies that went bad meanwhile would make of a Ctrl-C an error of the settings."""
     crawl_.add(6)
