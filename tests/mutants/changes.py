@@ -2365,4 +2365,32 @@ CHANGES = [
         "walk.topic_pages / walk.asked",
         "tests/planning/test_walk.py::test_topics_that_are_not_read_cost_their_pages",
     ),
+    Change(
+        "a drifted page of a visit is not kept",
+        "posts/asking.py",
+        "            await self._keep(page, reading.why, page.body)",
+        "            pass",
+        f"{POSTS}/test_damage.py::test_a_drifted_page_keeps_all_before_it",
+    ),
+    Change(
+        "a false page makes others old ones",
+        "fetch/comparer.py",
+        "zip(answers, is_true, strict=True) if true]",
+        "zip(answers, is_true, strict=True)]",
+        f"{FETCH}/test_comparison.py::test_a_false_page_makes_no_other_an_old_one",
+    ),
+    Change(
+        "a command ends at what a locale cannot write",
+        "cli/main.py",
+        '            stream.reconfigure(errors="backslashreplace")',
+        "            pass",
+        "tests/cli/test_commands.py::test_what_a_locale_cannot_write_is_escaped",
+    ),
+    Change(
+        "a mapper says nothing until Hadoop ends it",
+        "posts/crawl.py",
+        "        self._heartbeat(\n",
+        "        str(\n",
+        f"{POSTS}/test_crawl.py::test_a_mapper_says_how_far_it_is",
+    ),
 ]

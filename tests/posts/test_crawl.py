@@ -481,6 +481,17 @@ def test_a_mapper_without_an_egress_is_one_that_waits(crawl_: Crawl) -> None:
     assert posts_line(crawl_.counters()).endswith("; mappers that wait: 1 (no egress may go)")
 
 
+def test_a_mapper_says_how_far_it_is(crawl_: Crawl) -> None:
+    """Hadoop ends a task that says nothing for long."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 15)})
+    crawl_.run(fetcher)
+    assert crawl_.heartbeats[-1] == "1 users, 15 new posts, 0 pages"
+    fetcher.waits_for = "no egress may go"
+    crawl_.run(fetcher, refresh=True)
+    assert crawl_.heartbeats[-1] == "1 users, 0 new posts, 0 pages; waits: no egress may go"
+
+
 def test_a_run_leaves_no_thread_behind(crawl_: Crawl) -> None:
     """Whoever goes on in this process writes to no store in the background."""
     crawl_.add(6)
