@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -695,6 +696,24 @@ def test_comments_that_never_come_cost_only_themselves(tmp_path: Path, verdict: 
     assert {row.state for row in crawl.rows()} == {"done"}
     with crawl.open() as users:
         assert users.unsure_lists()
+
+
+def test_comments_of_one_post_that_never_come_leave_all_unsure(tmp_path: Path) -> None:
+    """Law 12: those of the posts behind it are read, and the lists of its owner lack something."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    how: dict[str, Any] = {"edges": (Edge.COMMENTS,), "comments_posts": 3, "max_depth": 1}
+    honest, lost = SimulatedFetcher(world), set[str]()
+    (tmp_path / "honest").mkdir()
+    Crawl(tmp_path / "honest", world).run(honest, concurrency=1, **how)
+    for before, one in pairwise(honest.asked):
+        if one.kind is Kind.COMMENTS and before.kind is Kind.POSTS:
+            lost.add(one.url)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world)
+    fetcher.odd = lambda one: Verdict.SERVER_TROUBLE if one.url in lost else None
+    crawl.run(fetcher, **how)
+    assert {one.url for one in fetcher.asked} == {one.url for one in honest.asked}
+    with crawl.open() as users:
+        assert users.unsure_lists() == len(lost) == 2
 
 
 def test_who_reposted_another_post_is_nobody_of_this_one(tmp_path: Path) -> None:

@@ -2393,4 +2393,19 @@ CHANGES = [
         "        str(\n",
         f"{POSTS}/test_crawl.py::test_a_mapper_says_how_far_it_is",
     ),
+    Change(
+        "that comments of one post never came is lost behind those of the next",
+        "harvest/edges.py",
+        "cursor = _DOUBT + left if doubt and left else left",
+        "cursor = left",
+        "tests/harvest/test_edges.py::test_comments_of_one_post_that_never_come_leave_all_unsure",
+    ),
+    Change(
+        "nobody can be forgotten whom an answer names without its request",
+        "archive/forgetting.py",
+        "    if asked:\n        http",
+        "    if True:\n        http",
+        "tests/archive/test_forgetting.py::"
+        "test_an_answer_whose_request_is_damaged_loses_them_too",
+    ),
 ]
