@@ -411,6 +411,19 @@ def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> N
     assert 0 < asked[Kind.NAME] <= IN_A_ROW + 2
 
 
+def test_profiles_that_nobody_is_shown_are_spared(tmp_path: Path) -> None:
+    """Law 16: walls in a row tell; the lists of the other seeds are walked without."""
+    world = make_world(4, users=200)
+    crawl, seeds = Crawl(tmp_path, world), sorted(true_depths(world, [Edge.FANS]))[:40]
+    with crawl.open() as users:
+        users.add_seeds([Found(uid, "") for uid in seeds], "run", 1.0)
+    fetcher = SimulatedFetcher(world, lambda request: request.kind is Kind.PROFILE)
+    crawl.run(fetcher, concurrency=1)
+    asked = Counter(request.kind for request in fetcher.asked)
+    assert asked[Kind.PROFILE] == IN_A_ROW
+    assert {row.state for row in crawl.rows()} == {"done"}
+
+
 def test_names_that_are_known_do_not_keep_a_walled_edge_open(tmp_path: Path) -> None:
     """Once guests are refused names, a page on which all names are known already says nothing about
     whether others are resolved."""

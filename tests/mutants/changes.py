@@ -2405,7 +2405,6 @@ CHANGES = [
         "archive/forgetting.py",
         "    if asked:\n        http",
         "    if True:\n        http",
-        "tests/archive/test_forgetting.py::"
-        "test_an_answer_whose_request_is_damaged_loses_them_too",
+        "tests/archive/test_forgetting.py::test_an_answer_whose_request_is_damaged_loses_them_too",
     ),
 ]

@@ -698,6 +698,12 @@ def test_a_server_that_logs_statements_is_told_apart() -> None:
     assert "binlog_format" in str(translated(refused, "mysql://h:1/d"))
 
 
+def test_a_connection_that_is_closed_without_a_word_is_said() -> None:
+    """The driver has none for it, or no arguments at all."""
+    for error in (pymysql.InterfaceError(0, ""), pymysql.OperationalError()):
+        assert "connection closed" in str(translated(error, "mysql://h:1/d"))
+
+
 def test_an_old_server_is_refused() -> None:
     """SKIP LOCKED needs MariaDB 10.6 or MySQL 8.0."""
     for version in ("10.5.9-MariaDB", "5.7.44-log"):
