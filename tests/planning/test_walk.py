@@ -144,6 +144,20 @@ def test_what_was_read_is_not_read_again() -> None:
     assert by_kind["fans, ends and second looks"] == 1 + 1 + 1
 
 
+def test_a_plan_is_the_surer_the_more_ends_were_looked_at() -> None:
+    """Where second looks have shown more, their number is as sure as it was measured."""
+    spreads = []
+    for n in (10, 100, 1000):
+        asked = Asked({"asked.fans.fans.ok": 3000, "asked.fans.fans.end": 1000 + n})
+        looks = {"fans.end": Figures(1000, n, n // 10, 0.2)}
+        lists = [over(fans, 500, 1500) for fans in (40, 60)]
+        known = walk(lists=lists, asked=asked, looks=looks, runs=1, walked=1000, last=asked)
+        plan = plan_walk(known._replace(entries=[OpenEntries(1, 60, False, 1000)]))
+        assert plan.spread is not None
+        spreads.append(plan.spread)
+    assert spreads == sorted(spreads, reverse=True)
+
+
 def test_a_level_that_is_not_to_be_walked_costs_nothing() -> None:
     """harvest.max_depth."""
     entries = [OpenEntries(2, 20, False, 7), OpenEntries(1, 20, False, 1)]
