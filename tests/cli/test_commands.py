@@ -758,6 +758,23 @@ def test_a_number_that_cannot_be_read_is_named(
     assert said in capsys.readouterr().err
 
 
+def test_what_a_locale_cannot_write_is_escaped(crawl: Crawl) -> None:
+    """It ends no command."""
+    crawl.env["WEIBO_STORE__USERS"] = "sqlite:///微博.db"
+    crawl.run("seed", "1234567890")
+    assert "\\u5fae\\u535a.db" in crawl.run("status", PYTHONIOENCODING="ascii").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("90min", 5400), ("24h", 86_400), ("7d", 604_800)]
+)
+def test_a_span_is_in_seconds(text: str, seconds: int) -> None:
+    """`--fresh 24h` is the day that it is without the word."""
+    parse = build_parser().parse_args
+    assert parse(["plan", "--users", "5", "--fresh", text]).fresh == seconds
+    assert parse(["posts", "--follow", "--for", text]).span_s == seconds
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -170,7 +170,6 @@ class Part:
         self, file: FileIO, start: int, digest: Callable[[bytes], None], pieces: Iterator[bytes]
     ) -> int:
         """Write the pieces; how many bytes the part has then."""
-        self._bytes = start
         try:
             for piece in pieces:
                 self._check_size(file.tell() + len(piece))
