@@ -160,10 +160,11 @@ def table(rows: list[list[str]], columns: list[str], width: int, monkeypatch: An
 
 
 def test_wide_characters_line_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns begin at the same cell whether their texts are Chinese, emoji or ASCII."""
-    rows = [["微博用户", "1"], ["abc", "22"], ["😀", "333"]]
+    """Columns begin at the same cell whether their texts are Chinese, emoji or ASCII; numbers stand
+    to the right, though some are not known."""
+    rows = [["微博用户", "1"], ["abc", "22"], ["😀", "333"], ["字", ""]]
     lines = table(rows, ["name", "fans"], 60, monkeypatch)
-    assert lines == ["name      fans", "微博用户     1", "abc         22", "😀         333"]
+    assert lines == ["name      fans", "微博用户     1", "abc         22", "😀         333", "字"]
 
 
 def test_long_texts_are_cut_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:

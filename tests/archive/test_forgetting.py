@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import stat
+import zlib
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
@@ -199,6 +200,30 @@ def test_a_killed_process_holds_no_file(tmp_path: Path) -> None:
         file.write(path.read_bytes()[:50])
     assert _forget(tmp_path) == (1, 0, ())
     assert [kind for kind, _, _ in records(path)] == ["warcinfo"]
+
+
+def test_an_answer_whose_request_is_damaged_loses_them_too(tmp_path: Path) -> None:
+    """Law 15: nobody knows how it was asked for, and who was forgotten goes all the same."""
+    comments = [{"id": "5", "user": THEM, "text": "by nine"}, {"id": "6", "user": OTHER}]
+    with_archive = archive(tmp_path)
+    with_archive.keep(answer(8, {"data": comments}))
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    rest = path.read_bytes()
+    starts = []
+    while rest:
+        starts.append(path.stat().st_size - len(rest))
+        member = zlib.decompressobj(31)
+        member.decompress(rest)
+        rest = member.unused_data
+    _, asked, answered = starts
+    with path.open("r+b") as file:
+        file.seek(asked + 40)
+        file.write(bytes(answered - asked - 80))
+    assert _forget(tmp_path) == (0, 1, ())
+    (body,) = (body for kind, _, body in records(path) if kind == "response")
+    assert b"eight" in body
+    assert b"nine" not in body
 
 
 def test_an_answer_that_names_somebody_by_a_text_is_dropped() -> None:

@@ -1,5 +1,6 @@
 """The command line from outside: bad input, exit codes, help, and that everything is documented."""
 
+import errno
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.analysts import origin_of
-from weibo_crawler.cli.main import build_parser
+from weibo_crawler.cli.main import build_parser, words_of
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.errors import BadConfig, BadUsage
 from weibo_crawler.home import Home
@@ -342,6 +343,21 @@ def test_output_that_cannot_be_written_is_said(crawl: Crawl) -> None:
         "error": "cannot write the output: No space left on device",
         "exit_code": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "cannot write the output: No space"),
+        (OSError(errno.EMFILE, "Too many open files"), "the system refuses: Too many open files"),
+        (OSError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"), "the system r"),
+        (OSError(errno.EACCES, "Permission denied", "x.csv"), "x.csv: Permission denied"),
+        (OSError("no more of it"), "the system refuses: no more of it"),
+    ],
+)
+def test_only_the_output_is_called_the_output(error: OSError, said: str) -> None:
+    """What the system refuses is told in its words; with no file named it may be anything."""
+    assert words_of(error).startswith(said)
 
 
 @pytest.mark.timeout(60)
@@ -740,6 +756,23 @@ def test_a_number_that_cannot_be_read_is_named(
     with pytest.raises(SystemExit):
         parse(["plan", "--users", number])
     assert said in capsys.readouterr().err
+
+
+def test_what_a_locale_cannot_write_is_escaped(crawl: Crawl) -> None:
+    """It ends no command."""
+    crawl.env["WEIBO_STORE__USERS"] = "sqlite:///微博.db"
+    crawl.run("seed", "1234567890")
+    assert "\\u5fae\\u535a.db" in crawl.run("status", PYTHONIOENCODING="ascii").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("90min", 5400), ("24h", 86_400), ("7d", 604_800)]
+)
+def test_a_span_is_in_seconds(text: str, seconds: int) -> None:
+    """`--fresh 24h` is the day that it is without the word."""
+    parse = build_parser().parse_args
+    assert parse(["plan", "--users", "5", "--fresh", text]).fresh == seconds
+    assert parse(["posts", "--follow", "--for", text]).span_s == seconds
 
 
 @pytest.mark.parametrize(

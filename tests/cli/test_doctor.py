@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.cli.crawls import Crawl
+from weibo_crawler import config
+from weibo_crawler.cli import checks
+from weibo_crawler.errors import BadConfig
 
 
 @pytest.fixture
@@ -38,6 +42,17 @@ def test_a_home_that_is_well(crawl: Crawl) -> None:
     assert state(crawl.folder) == before
     said = crawl.run("doctor").stdout
     assert said.endswith("doctor: nothing is wrong; what is open could not be checked (1)\n")
+
+
+def test_what_a_home_on_a_cluster_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a home on this machine alone neither driver is asked for."""
+    drivers = ("pymysql", "happybase")
+    monkeypatch.setattr(checks, "find_spec", lambda name: None if name in drivers else name)
+    here = config.Settings()
+    store = replace(here.store, users="mysql://u@h/d", tables="hbase://h")
+    assert "msgspec" in checks.python(here)
+    with pytest.raises(BadConfig, match="pymysql, happybase not installed: "):
+        checks.python(replace(here, store=store))
 
 
 def test_a_folder_that_cannot_be_written(crawl: Crawl) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from weibo_crawler.cli.reading import counted
 from weibo_crawler.cli.show import Advance
 
 
@@ -38,3 +39,10 @@ def test_the_speed_is_that_of_the_last_minute() -> None:
         now = float(second)
         said = advance.words(36_000 + (second - 3600) * 20, "users")
     assert said.endswith(", 20 a second, 52 min 21 s left")
+
+
+def test_how_far_reading_is_is_said_now_and_then() -> None:
+    """Each thousand rows, to whoever shows it; the rows stay as they are."""
+    said: list[str] = []
+    assert list(counted(range(2500), "posts", said.append)) == [*range(2500)]
+    assert [words.partition(" posts")[0] for words in said] == ["1,000", "2,000"]

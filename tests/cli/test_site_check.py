@@ -58,6 +58,19 @@ def test_a_store_is_as_it_was_and_tells_whom_to_ask(tmp_path: Path) -> None:
     assert said["site"]["uid"] == max(users, key=lambda user: user["fans"] or 0)["id"]
 
 
+def test_what_is_said_of_the_session(tmp_path: Path) -> None:
+    """Under a pace one goes on that an earlier command has opened; a site without a page for it
+    needs none."""
+    with simulated(tmp_path, guests="open") as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        wanted = ("doctor", "--site", "--uid", _poster(truth))
+        paced = {"WEIBO_PACE__REQUESTS_PER_SECOND": "50"}
+        said = [crawl.json_of(0, *wanted, **paced) for _ in range(2)]
+        crawl.env["WEIBO_SITE__VISITOR_URL"] = ""
+        said.append(crawl.json_of(0, *wanted))
+    assert [_texts(one)["session"] for one in said] == ["opened", "held", "not needed"]
+
+
 @pytest.mark.parametrize("is_walled", [False, True])
 def test_a_topic_is_asked_for_where_the_crawl_reads_some(tmp_path: Path, is_walled: bool) -> None:
     """One page of one topic; that guests are not shown it is no fault. What is recorded names other

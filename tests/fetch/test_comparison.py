@@ -148,13 +148,13 @@ def test_what_no_other_proxy_can_tell_is_believed(tmp_path: Path, other: object)
 _OLD_S = 1_700_000_000  # long before any of these tests runs
 
 
-def _posts(uid: int, newest: int) -> object:
+def _posts(uid: int, newest: int, text: str = _NAME) -> object:
     """Page 1 of a timeline: so many posts, one a minute."""
     mblogs = [
         {
             "id": str((second - 515_483_463) << 22),
             "created_at": datetime.fromtimestamp(second, UTC).strftime("%a %b %d %X +0000 %Y"),
-            "text": _NAME,
+            "text": text,
             "user": {"id": uid, "screen_name": _NAME},
         }
         for second in range(_OLD_S + 60 * newest, _OLD_S, -60)
@@ -175,6 +175,19 @@ def test_a_proxy_that_kept_an_old_page_is_found(tmp_path: Path) -> None:
     records = [one.reading.record for one in results if isinstance(one, Fetched)]
     assert Counter(len(r.posts) for r in records if isinstance(r, PostPage)) == {5: 60}
     assert way.counters["egress.disproved"] >= 1
+
+
+def test_a_false_page_makes_no_other_an_old_one(tmp_path: Path) -> None:
+    """A proxy shows other words than the rest, and posts that the site does not show."""
+    false = partial(_posts, newest=7, text="上海的晚上")
+    way = Way(tmp_path, false, *2 * (partial(_posts, newest=5),))
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(Ask(way.site.posts(uid, ""))) for uid in range(1, 61)]
+
+    results = asyncio.run(way.run(scenario))
+    records = [one.reading.record for one in results if isinstance(one, Fetched)]
+    assert Counter(len(r.posts) for r in records if isinstance(r, PostPage)) == {5: 60}
 
 
 def test_a_page_is_behind_only_where_it_lacks_what_is_old() -> None:

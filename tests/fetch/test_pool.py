@@ -44,7 +44,7 @@ def _health(world: World, name: str) -> Health:
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("again", [*OUTCOMES, Disproved()])
+@pytest.mark.parametrize("again", [*OUTCOMES, Disproved(0.1)])
 def test_a_turn_is_told_once(outcome: Outcome, again: Outcome) -> None:
     """One outcome ends a turn and frees its slot; only what was broken, walled or good may be
     disproved afterwards, once."""
@@ -72,7 +72,7 @@ def test_disproved_at_once_is_a_fault() -> None:
     async def scenario() -> None:
         turn = await world.pool.turn(ask().request)
         with pytest.raises(CrawlerError, match="is told"):
-            world.pool.tell(turn, Disproved())
+            world.pool.tell(turn, Disproved(0.1))
 
     run(scenario())
 
@@ -100,7 +100,7 @@ def test_what_is_disproved(outcome: Outcome, egress: Egress, health: Health) -> 
             turns.append(await world.pool.turn(ask().request))
             world.pool.tell(turns[-1], outcome)
         for turn in turns:
-            world.pool.tell(turn, Disproved())
+            world.pool.tell(turn, Disproved(0.1))
         assert _health(world, turns[0].egress.name) is health
 
     run(scenario())

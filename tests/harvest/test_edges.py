@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -410,6 +411,37 @@ def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> N
     assert 0 < asked[Kind.NAME] <= IN_A_ROW + 2
 
 
+def test_profiles_that_nobody_is_shown_are_spared(tmp_path: Path) -> None:
+    """Law 16: walls in a row tell; the lists of the other seeds are walked without."""
+    world = make_world(4, users=200)
+    crawl, seeds = Crawl(tmp_path, world), sorted(true_depths(world, [Edge.FANS]))[:40]
+    with crawl.open() as users:
+        users.add_seeds([Found(uid, "") for uid in seeds], "run", 1.0)
+    fetcher = SimulatedFetcher(world, lambda request: request.kind is Kind.PROFILE)
+    crawl.run(fetcher, concurrency=1)
+    asked = Counter(request.kind for request in fetcher.asked)
+    assert asked[Kind.PROFILE] == IN_A_ROW
+    assert {row.state for row in crawl.rows()} == {"done"}
+
+
+def test_names_that_are_known_do_not_keep_a_walled_edge_open(tmp_path: Path) -> None:
+    """Once guests are refused names, a page on which all names are known already says nothing about
+    whether others are resolved."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    shown = set[str]()
+
+    def walled(request: Request) -> bool:
+        if request.kind is Kind.NAME and len(shown) < 40:
+            shown.add(request.url)
+        return request.kind is Kind.NAME and request.url not in shown
+
+    fetcher = SimulatedFetcher(world, walled)
+    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.FANS), concurrency=1)
+    asked = Counter(request.kind for request in fetcher.asked)
+    assert asked[Kind.POSTS] > 100
+    assert asked[Kind.NAME] == 40 + IN_A_ROW, asked
+
+
 def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> None:
     """The edge stays open for all others; the hidden lists are counted, the users are done."""
     world = make_world(4, users=200)
@@ -677,6 +709,24 @@ def test_comments_that_never_come_cost_only_themselves(tmp_path: Path, verdict: 
     assert {row.state for row in crawl.rows()} == {"done"}
     with crawl.open() as users:
         assert users.unsure_lists()
+
+
+def test_comments_of_one_post_that_never_come_leave_all_unsure(tmp_path: Path) -> None:
+    """Law 12: those of the posts behind it are read, and the lists of its owner lack something."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    how: dict[str, Any] = {"edges": (Edge.COMMENTS,), "comments_posts": 3, "max_depth": 1}
+    honest, lost = SimulatedFetcher(world), set[str]()
+    (tmp_path / "honest").mkdir()
+    Crawl(tmp_path / "honest", world).run(honest, concurrency=1, **how)
+    for before, one in pairwise(honest.asked):
+        if one.kind is Kind.COMMENTS and before.kind is Kind.POSTS:
+            lost.add(one.url)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world)
+    fetcher.odd = lambda one: Verdict.SERVER_TROUBLE if one.url in lost else None
+    crawl.run(fetcher, **how)
+    assert {one.url for one in fetcher.asked} == {one.url for one in honest.asked}
+    with crawl.open() as users:
+        assert users.unsure_lists() == len(lost) == 2
 
 
 def test_who_reposted_another_post_is_nobody_of_this_one(tmp_path: Path) -> None:

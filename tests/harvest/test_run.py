@@ -161,7 +161,8 @@ def test_max_depth_keeps_but_does_not_walk(tmp_path: Path) -> None:
 
 
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
-    """Ctrl-C at any time: what was in flight is given back, a later run ends the same."""
+    """Ctrl-C at any time: what was in flight is given back, a later run ends the same. Whatever
+    else would stop it while it ends, it was interrupted."""
     graph = random_graph(Random(8), 60, least=4)
     users = open_users(tmp_path)
     users.add_seeds([Found(1, ""), Found(2, "")], "run", 1.0)
@@ -173,6 +174,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
         while len(fetcher.asked) < after and not running.done():
             await asyncio.sleep(0.001)
         run.stop("interrupted")
+        run.stop("harvest.max_users is reached")
         with pytest.raises(Interrupted):
             await running
         assert "leased" not in users.states()

@@ -167,3 +167,21 @@ def test_a_refused_range_is_followed_by_the_whole_file(tmp_path: Path) -> None:
         part.take(Stream(416, {}, iter([])))
     assert part.asked_by(URL) == URL
     assert isinstance(part.take(answer(URL, Step(None, True, 1, False))), Saved)
+
+
+def test_a_resumed_file_is_as_long_as_its_range_says(tmp_path: Path) -> None:
+    """The size of the whole stands in the range, also where the answer tells no length or holds a
+    part of the rest; an answer whose length is another one than its range is none."""
+    world, body = World(tmp_path), jpeg(1, 5000)
+    part = world.part()
+    with pytest.raises(BodyCut):
+        part.take(answer(part.asked_by(URL), Step(2100, True, 1, False)))
+    for start, end, length in ((2100, 3000, "900"), (3000, 4998, "")):
+        assert dict(part.asked_by(URL).headers)["Range"] == f"bytes={start}-"
+        headers = {"content-range": f"bytes {start}-{end - 1}/5000", "content-length": length}
+        with pytest.raises(BodyCut):
+            part.take(Stream(206, {**headers, "etag": '"1"'}, iter([body[start:end]])))
+    headers = {"content-range": "bytes 4998-4999/5000", "content-length": "1", "etag": '"1"'}
+    with pytest.raises(BadAnswer):
+        part.take(Stream(206, headers, iter([body[4999:]])))
+    assert part.asked_by(URL) == URL

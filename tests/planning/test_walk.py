@@ -65,7 +65,8 @@ def test_a_plan_before_anything_is_not_known() -> None:
 
 
 def test_topics_that_are_not_read_cost_their_pages() -> None:
-    """At most so many as the setting says, of each; also where nobody is left to walk."""
+    """At most so many as the setting says, of each; also where nobody is left to walk. What goes
+    wrong as often as so far is asked for again."""
     topics = {"done": 5, "queued": 2, "walled": 1}
     plan = plan_walk(walk(topics=topics, topic_pages=3))
     assert [(part.kind, part.requests) for part in plan.parts] == [("topics", 9)]
@@ -73,6 +74,8 @@ def test_topics_that_are_not_read_cost_their_pages() -> None:
     assert "not known yet" in plan.later[0]
     assert plan_walk(walk(topics=topics, max_depth=0)).parts == ()
     assert plan_walk(walk(topics={"done": 5})).parts == ()
+    asked = Asked({"asked.topic.search.ok": 30, "asked.topic.search.server_trouble": 10})
+    assert plan_walk(walk(topics=topics, topic_pages=3, asked=asked)).parts[0].requests == 12
 
 
 def test_what_max_users_costs_from_here() -> None:
@@ -139,6 +142,20 @@ def test_what_was_read_is_not_read_again() -> None:
     by_kind = {part.kind: part.requests for part in plan.parts}
     assert by_kind["fans, pages"] == 2
     assert by_kind["fans, ends and second looks"] == 1 + 1 + 1
+
+
+def test_a_plan_is_the_surer_the_more_ends_were_looked_at() -> None:
+    """Where second looks have shown more, their number is as sure as it was measured."""
+    spreads = []
+    for n in (10, 100, 1000):
+        asked = Asked({"asked.fans.fans.ok": 3000, "asked.fans.fans.end": 1000 + n})
+        looks = {"fans.end": Figures(1000, n, n // 10, 0.2)}
+        lists = [over(fans, 500, 1500) for fans in (40, 60)]
+        known = walk(lists=lists, asked=asked, looks=looks, runs=1, walked=1000, last=asked)
+        plan = plan_walk(known._replace(entries=[OpenEntries(1, 60, False, 1000)]))
+        assert plan.spread is not None
+        spreads.append(plan.spread)
+    assert spreads == sorted(spreads, reverse=True)
 
 
 def test_a_level_that_is_not_to_be_walked_costs_nothing() -> None:

@@ -33,6 +33,7 @@ class Crawl:
         self.tables.create()
         self.monkeypatch = monkeypatch
         self.runs = 0
+        self.heartbeats: list[str] = []  # of the mappers
 
     def add(self, *uids: int, name: str = "") -> None:
         named = {"user:screen_name": name} if name else {}
@@ -74,6 +75,7 @@ class Crawl:
                 revisit_posts=wanted,
                 since=since,
             ),
+            heartbeat=self.heartbeats.append,
             claims=claims,
             clock=clock,
         )

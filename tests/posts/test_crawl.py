@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from tests.stores import claims_at
+from weibo_crawler.cli.posts import posts_line
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl, orders
@@ -469,6 +470,34 @@ def test_who_waits_for_a_turn_holds_up_no_stop(crawl_: Crawl) -> None:
     stop = partial(STOP.of("stopped").put, crawl_.users, "interrupted")
     with pytest.raises(Interrupted):
         crawl_.run(_NoTurn(stop), run_id="stopped")
+
+
+def test_a_mapper_without_an_egress_is_one_that_waits(crawl_: Crawl) -> None:
+    """Whoever waits for the job is told how many mappers wait, and why."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 15)})
+    fetcher.waits_for = "no egress may go"
+    crawl_.run(fetcher)
+    assert posts_line(crawl_.counters()).endswith("; mappers that wait: 1 (no egress may go)")
+
+
+def test_a_mapper_says_how_far_it_is(crawl_: Crawl) -> None:
+    """Hadoop ends a task that says nothing for long."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 15)})
+    crawl_.run(fetcher)
+    assert crawl_.heartbeats[-1] == "1 users, 15 new posts, 0 pages"
+    fetcher.waits_for = "no egress may go"
+    crawl_.run(fetcher, refresh=True)
+    assert crawl_.heartbeats[-1] == "1 users, 0 new posts, 0 pages; waits: no egress may go"
+
+
+def test_a_run_leaves_no_thread_behind(crawl_: Crawl) -> None:
+    """Whoever goes on in this process writes to no store in the background."""
+    crawl_.add(6)
+    before = set(threading.enumerate())
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_mapper_that_begins_after_the_stop_opens_nothing(crawl_: Crawl) -> None:

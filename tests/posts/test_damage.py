@@ -135,12 +135,13 @@ def test_cards_that_are_no_posts_are_counted(crawl_: Crawl) -> None:
 
 
 def test_a_drifted_page_keeps_all_before_it(crawl_: Crawl) -> None:
-    """Its user resumes there, and asks for no earlier page again."""
+    """It is kept itself. Its user resumes there, and asks for no earlier page again."""
     crawl_.add(6)
     world = {6: timeline(6, 45)}
     failed = ScriptedFetcher(world, trouble={"posts/6/3": [Verdict.DRIFTED]}, broken=[1040])
     assert crawl_.run(failed)[6].status == "failed"
     assert (len(crawl_.posts(6)), crawl_.ledger(6).unread) == (19, 1)
+    assert kept(crawl_) == [("$.mblog.text", b"1040"), ("scripted", b"{}")]
     again = ScriptedFetcher(world)
     assert crawl_.run(again)[6].stored == 44
     assert again.asked == ["posts/6/3", "posts/6/4", "posts/6/5", "posts/6/6", "posts/6/6"]

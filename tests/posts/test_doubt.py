@@ -156,6 +156,18 @@ def test_silence_makes_nobody_gone_whose_posts_are_held(crawl_: Crawl) -> None:
     assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), clock=clock)[6].stored == 5
 
 
+def test_one_answer_that_lacks_held_posts_says_nothing(crawl_: Crawl) -> None:
+    """Law 4: a page 1 that shows nothing, of a user whose posts are held, is asked for once more,
+    and what that shows counts."""
+    crawl_.add(6)
+    posts = timeline(6, 15)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    fetcher = ScriptedFetcher({6: posts}, old={"posts/6/": [[]]})
+    outcome = crawl_.run(fetcher, refresh=True)[6]
+    assert fetcher.asked == ["posts/6/", "posts/6/"]
+    assert (outcome.status, outcome.stopped) == ("unchanged", "known")
+
+
 @given(st.floats(T0, T0 + 9 * DAY), st.floats(0, 9 * DAY))
 def test_another_day_is_of_the_sites_clock(since: float, wait: float) -> None:
     """Another date in UTC+8, and not just after its midnight."""

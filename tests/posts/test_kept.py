@@ -111,6 +111,26 @@ def test_comments_that_a_harvest_read_outlive_a_visit_that_dies(
     assert not [url for url in world.asked if url.startswith("comments/")]
 
 
+def test_comments_under_posts_that_are_out_of_sight_since_are_stored(
+    crawl_: Crawl, world: ScriptedFetcher
+) -> None:
+    """Law 16: a harvest has read them, then new posts have pushed theirs behind a wall."""
+    crawl_.add(UID)
+    posts = [replace(post, comments=1) for post in timeline(UID, 10)]
+    world.timelines = {UID: posts}
+    crawl_.run(world, clock=lambda: NOW + 60)
+    world.echoes[Kind.COMMENTS] = {post.mid: said(post.mid) for post in posts}
+    packed = zlib.compress(b"kept")
+    kept = [KeptPage(f"comments/{post.mid}", NOW + 90, packed) for post in posts]
+    crawl_.users.keep_pages(UID, kept)
+    world.timelines = {UID: [*timeline(UID, 10, first=5000), *posts]}
+    world.trouble = {f"posts/{UID}/2": [Verdict.LOGIN_WALL]}
+    crawl_.run(world, refresh=True, clock=lambda: NOW + 120)
+    assert crawl_.ledger(UID).stopped == "login_wall"
+    stored = {int(row["mid"]) for row in scan_echoes(crawl_.tables, COMMENTS)}
+    assert stored == {post.mid for post in posts}
+
+
 def test_one_page_that_is_all_needs_no_proof(crawl_: Crawl, world: ScriptedFetcher) -> None:
     """Where nothing is left to ask for, nothing is asked."""
     world.timelines = {UID: timeline(UID, 8)}

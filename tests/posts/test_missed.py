@@ -261,6 +261,18 @@ def test_what_a_guest_is_not_shown_of_what_is_back_is_unread(
     assert (gone(crawl_), crawl_.ledger(6).whole) == (set(), True)
 
 
+def test_what_was_deleted_behind_a_wall_is_not_looked_for(crawl_: Crawl) -> None:
+    """Law 16: more posts are held than there are, and guests are not shown where they would be
+    missing: any of those that were not shown may be gone, so none is asked for."""
+    posts = held(crawl_)
+    left = without(posts, 1005, 1004)
+    fetcher = guest(left, said=dict.fromkeys((1005, 1004), Verdict.GONE))
+    crawl_.run(fetcher, refresh=True)
+    assert crawl_.ledger(6).stopped == "login_wall"
+    assert fetcher.asked == [PAGE_1, "posts/6/2"]
+    assert gone(crawl_) == set()
+
+
 @pytest.mark.parametrize("word", [Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL])
 def test_what_stands_below_a_whole_timeline_is_asked_for(crawl_: Crawl, word: Verdict) -> None:
     """An old page that announces fewer lacks the last posts, too."""

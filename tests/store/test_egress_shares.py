@@ -79,6 +79,12 @@ def test_who_waits_is_owed_the_oldest() -> None:
     assert allot(waiting, egresses, now=99.0, slice_s=60.0).grants == {"b": "c2"}
 
 
+def test_who_is_to_hand_one_back_holds_up_nobody() -> None:
+    """It came first, and holds all: the others are owed two each, of which one is on its way."""
+    egresses = {f"e{n}": Standing(P, "c0", recalled=n == 0) for n in range(6)}
+    assert len(allot(_contenders(3), egresses, now=0.0, slice_s=60.0).recalls) == 3
+
+
 def test_each_has_what_only_it_can_use() -> None:
     """Pools that nobody shares are nobody else's business."""
     contenders = [Contender("x", frozenset({"q"}), 0.0), Contender("y", frozenset({"r"}), 1.0)]

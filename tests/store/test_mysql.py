@@ -692,6 +692,18 @@ def test_no_room_is_its_own_error() -> None:
         assert isinstance(translated(error, "mysql://h:1/d"), StoreFull)
 
 
+def test_a_server_that_logs_statements_is_told_apart() -> None:
+    """It refuses each write: what to set there is said."""
+    refused = pymysql.OperationalError(1665, "impossible to write to binary log")
+    assert "binlog_format" in str(translated(refused, "mysql://h:1/d"))
+
+
+def test_a_connection_that_is_closed_without_a_word_is_said() -> None:
+    """The driver has none for it, or no arguments at all."""
+    for error in (pymysql.InterfaceError(0, ""), pymysql.OperationalError()):
+        assert "connection closed" in str(translated(error, "mysql://h:1/d"))
+
+
 def test_an_old_server_is_refused() -> None:
     """SKIP LOCKED needs MariaDB 10.6 or MySQL 8.0."""
     for version in ("10.5.9-MariaDB", "5.7.44-log"):

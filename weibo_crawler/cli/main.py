@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import errno
 import gc
 import importlib
 import io
@@ -35,6 +36,7 @@ EXIT_CODES = """exit codes:
   4 the site says no   5 a store cannot be reached or written
   130 interrupted after a clean stop (a second Ctrl-C stops at once)"""
 
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _QUOTED = 60  # characters: an address of a profile fits
 _PARTED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:_[0-9]{3})+")
 
@@ -94,15 +96,21 @@ def _run(words: Sequence[str], told: ExitStack) -> int:
             raise
         if error.filename is None:
             _leave_stdout()
-        what = "cannot write the output" if error.filename is None else error.filename
-        said = f"weibo-crawler: {what}: {error.strerror}"
-        return _failed(said, StoreError.exit_code, options)
+        return _failed(f"weibo-crawler: {words_of(error)}", StoreError.exit_code, options)
     except Exception as error:
         if os.environ.get("WEIBO_DEBUG"):
             raise
         fault = f"a fault of ours: {type(error).__name__}: {without_passwords(str(error))}"
         how = "set WEIBO_DEBUG=1 to see where, and please report it"
         return _failed(f"weibo-crawler: {fault}; {how}", CrawlerError.exit_code, options)
+
+
+def words_of(error: OSError) -> str:
+    """What the system refused, in a line. An error that names no file is one of the output where
+    it is about writing, else one of anything that this process asked for."""
+    is_output = error.errno in _OF_WRITING
+    what = error.filename or ("cannot write the output" if is_output else "the system refuses")
+    return f"{what}: {error.strerror or error}"
 
 
 def _command_first(words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge, FileRefused, 
 from weibo_crawler.fetch.answers import BACKOFF_BASE_S, BACKOFF_CAP_S
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
-from weibo_crawler.fetch.pool import Broken, Disproved, Failed, Good, Pool, Refused, Turn, Unused
+from weibo_crawler.fetch.pool import Broken, Failed, Good, Pool, Refused, Turn, Unused
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.fetch.pool.session import SessionSite
 from weibo_crawler.metrics import Counters
@@ -127,7 +127,7 @@ class Downloads:
             self._pool.tell(turn, outcome or Unused())
         for other in past:  # a proxy that breaks what this one brings is to blame
             if isinstance(other.outcome, Broken) and other.egress.name != turn.egress.name:
-                self._pool.tell(other, Disproved())
+                self._pool.disprove(other.egress.name)
         return result
 
     def _judge(self, error: TransportError) -> None:

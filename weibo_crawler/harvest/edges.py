@@ -212,7 +212,6 @@ class EdgeReader:
         found = Sightings(illegible=illegible_on(record))
         await self._source.look_up(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
-        self._is_looked &= after.listed == progress.listed
         if record.is_next_named:
             asker.naming.add(edge)
         self._is_unnamed = not record.is_next_named and edge in asker.naming

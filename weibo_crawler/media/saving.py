@@ -30,7 +30,7 @@ _READ = 1 << 20
 _MOVED = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
 _LENGTH = re.compile(r"[0-9]{1,18}")  # Python reads no number of any length
-_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]+/(?:[0-9]+|\*)")
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 
 
 class Saved(NamedTuple):
@@ -98,11 +98,9 @@ class Part:
             return Moved(headers["location"])
         if status in _GONE:
             return Gone(str(status))
-        start = self._start(status, headers)
+        start, total = self._extent(status, headers)
         if headers.get("content-encoding", "identity") != "identity":
             raise BadAnswer("it is encoded, which was not asked for")
-        length = headers.get("content-length", "")
-        total = start + int(length) if _LENGTH.fullmatch(length) else None
         self._check_size(total or 0)
         content_type = headers.get("content-type", "")
         with self._opened(start) as file:
@@ -110,6 +108,7 @@ class Part:
             ending, pieces = self._begun(file, start, digest.update, stream.pieces, content_type)
             done = self._fill(file, start, digest.update, pieces)
             if total is not None and done != total:
+                self._make_safe(file)
                 raise BodyCut(f"{done:,} bytes came of {total:,}")
             self._check_end(file, ending, done, digest.hexdigest())
             self._sync(file)
@@ -122,17 +121,20 @@ class Part:
         with self._writing():
             self._path.unlink(missing_ok=True)
 
-    def _start(self, status: int, headers: dict[str, str]) -> int:
-        """From which byte on the answer goes. Errors: BadAnswer: then the next one goes from 0."""
+    def _extent(self, status: int, headers: dict[str, str]) -> tuple[int, int | None]:
+        """From which byte on the answer goes, and how many the whole file has, None: it does not
+        say. Errors: BadAnswer: then the next one goes from 0."""
         before, self._bytes = self._bytes, 0
-        validator = _validator(headers)
+        validator, length = _validator(headers), headers.get("content-length", "")
         if status == 200:
             self._validator = validator
-            return 0
+            return 0, int(length) if _LENGTH.fullmatch(length) else None
         found = _RANGE.fullmatch(headers.get("content-range", ""))
-        is_ours = found is not None and int(found[1]) == before > 0
-        if status == 206 and is_ours and validator in ("", self._validator):
-            return before
+        if status == 206 and found is not None and validator in ("", self._validator):
+            first, end = int(found[1]), int(found[2]) + 1
+            is_whole = not _LENGTH.fullmatch(length) or int(length) == end - first
+            if first == before > 0 and is_whole:
+                return before, end if found[3] == "*" else int(found[3])
         raise BadAnswer(f"no answer to what was asked (status {status})")
 
     def _begun(
@@ -168,7 +170,6 @@ class Part:
         self, file: FileIO, start: int, digest: Callable[[bytes], None], pieces: Iterator[bytes]
     ) -> int:
         """Write the pieces; how many bytes the part has then."""
-        self._bytes = start
         try:
             for piece in pieces:
                 self._check_size(file.tell() + len(piece))

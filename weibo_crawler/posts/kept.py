@@ -38,8 +38,7 @@ class KeptPages:
     def drop(self) -> None:
         """Delete those of visits that are over; to be called often."""
         used, self._used = self._used, {}
-        if used:
-            self._frontier.drop_pages(used)
+        self._frontier.drop_pages(used)
 
 
 class Kept:

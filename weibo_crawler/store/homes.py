@@ -53,7 +53,7 @@ def open_tables(
     hbase_command: str,
     *,
     create: bool,
-    waits: bool = False,
+    waits: bool,
     keep_versions: int = KEEP_VERSIONS,
 ) -> Tables:
     """The tables. create: as in `open_users`. keep_versions: as in `families`."""

@@ -16,7 +16,6 @@ from weibo_crawler.records import (
     EchoList,
     EchoPage,
     Edge,
-    Expect,
     FanPage,
     Id,
     Kind,
@@ -147,8 +146,7 @@ class Looks:
     async def _maybe(self, name: str, request: Request | None, why: str, nth: int = 1) -> Look:
         if request is None:
             return Look(name, None, self._over or why)
-        expect = Expect.CONTENT if nth > 1 else Expect.UNKNOWN
-        return await self._look(name, Ask(request, expect, nth))
+        return await self._look(name, Ask(request, nth=nth))
 
     async def _look(self, name: str, ask: Ask) -> Look:
         if self._over:

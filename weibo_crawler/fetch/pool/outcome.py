@@ -61,7 +61,7 @@ class Disproved(Struct, frozen=True):
     (then the proxy is to blame) or left empty (then it was refused softly). took_s: how long that
     had taken. Of a page that looked well, and is false, `Pool.disprove` is told."""
 
-    took_s: float = 0.0
+    took_s: float
 
 
 class Unused(Struct, frozen=True):
