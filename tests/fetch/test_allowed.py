@@ -34,8 +34,14 @@ READINGS = {
     b"page": PAGE,
     b"html": Reading(Verdict.NOT_JSON, why="html"),
     b"other": Reading(Verdict.OK, ambiguous=True),
+    b"empty": Reading(Verdict.EMPTY, ambiguous=True),
     b"418": Reading(Verdict.THROTTLED, why="418"),
 }
+
+
+# what a proxy brings that shows the page of whoever was asked for before: that, or nothing, where
+# he has no such page, or the right one
+LIES = (b"other", b"other", b"empty", b"page", b"page")
 
 
 class Bucket:
@@ -130,7 +136,7 @@ class LimitedSite:
             self.refused[name] += 1
             return b"418"
         self.answered[name] += 1
-        return b"other" if kind == "other" and self.rng.random() < 0.7 else b"page"
+        return self.rng.choice(LIES) if kind == "other" else b"page"
 
     async def close(self) -> None:
         pass
