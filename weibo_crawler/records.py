@@ -105,8 +105,9 @@ class Health(StrEnum):
              ceiling, carefully near one that was refused. Where there is no ceiling there is no
              rate until refusals in a row tell one. An answer that arrives during a rest was
              sent before it and does not end it
-    put to rest (it may not ask for a session yet): unchecked, good -> resting; probing -> dead;
-             resting, dead -> the same, for at least as long
+    put to rest (it may not ask for a session yet, or it has not proved itself and nobody knows yet
+             whose fault a broken page was): unchecked, good -> resting; probing -> dead; resting,
+             dead -> the same, for at least as long
     """
 
     UNCHECKED = "unchecked"

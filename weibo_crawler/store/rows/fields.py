@@ -76,9 +76,6 @@ def write_truth(value: bool) -> str:
     return "true" if value else "false"
 
 
-_ENCODER = msgspec.json.Encoder()
-
-
 _READ: Mapping[Kind, Callable[[str], Any]] = {
     Kind.NUMBER: int,
     Kind.TRUTH: read_truth,
@@ -88,7 +85,7 @@ _READ: Mapping[Kind, Callable[[str], Any]] = {
 }
 _WRITE: Mapping[Kind, Callable[[Any], str]] = {
     Kind.TRUTH: write_truth,
-    Kind.TEXTS: lambda texts: _ENCODER.encode(texts).decode(),
+    Kind.TEXTS: lambda texts: msgspec.json.encode(texts).decode(),
 }
 
 
