@@ -23,11 +23,12 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest import drought
 from weibo_crawler.harvest.edges import THIN
+from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import WAYS, Edge, FanPage, Id, Kind, Reading, Request, Verdict
 from weibo_crawler.simulator.world import World
-from weibo_crawler.store import WALLED, EndOfList, Found, UserRow, WalledEdge
+from weibo_crawler.store import WALLED, EndOfList, Found, Topic, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import IN_A_ROW
@@ -367,6 +368,51 @@ def test_what_was_walled_is_read_when_it_opens(tmp_path: Path) -> None:
     assert fetcher.asked == []
     with crawl.open() as users:
         assert users.walled() == []
+
+
+class _Slow(SimulatedFetcher):
+    """Answers after the housekeeping has begun."""
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        if not self.asked:
+            await asyncio.sleep(0.3)
+        return await super().fetch(ask)
+
+
+def test_what_is_reopened_while_a_run_is_about_to_end_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The housekeeping of a run reopens lists as well, also just when its loop has seen that nobody
+    is queued."""
+    world = make_world(7, users=400, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    how: dict[str, Any] = {"edges_if_walled": (Edge.MENTIONS,), "mentions_per_page": 9}
+    crawl.run(SimulatedFetcher(world, wall(Edge.FANS)), **how)
+    assert crawl.walled()[Edge.FANS] > 2 * IN_A_ROW
+    begin, open_level, topics = Reopening.begin, Users.open_level, Users.topics
+    begun, levels = list[Reopening](), list[int | None]()
+
+    def note(reopening: Reopening) -> None:
+        begun.append(reopening)
+        begin(reopening)
+
+    def note_level(users: Users) -> int | None:
+        levels.append(open_level(users))
+        return levels[-1]
+
+    def reopen_before(users: Users, state: str = "") -> list[Topic]:
+        if begun and levels[-1] is None:
+            begun[0].go_on()
+        return topics(users, state)  # which the loop asks for behind the level
+
+    monkeypatch.setattr("weibo_crawler.harvest.run._REPORT_S", 600.0)
+    monkeypatch.setattr(Reopening, "begin", note)
+    monkeypatch.setattr(Users, "open_level", note_level)
+    monkeypatch.setattr(Users, "topics", reopen_before)
+    crawl.run(_Slow(world), **how)
+    assert crawl.walled() == {}
+    with crawl.open() as users:
+        assert users.states() == {"done": len(crawl.rows())}
 
 
 def test_an_edge_for_walled_lists_is_read_when_it_opens(tmp_path: Path) -> None:

@@ -249,16 +249,13 @@ class HarvestRun:
             is_last = level is None
             if is_last:  # what is set aside is walked last
                 level = await self._committer.ask(self._frontier.next_level)
-            max_depth = self._settings.max_depth
             if not self._tasks and not self._claims:
                 if await self._read_topic():
                     continue
-                if level is None or (max_depth is not None and await self._is_over(max_depth)):
-                    if await self._committer.call(self._reopening.go_on):
-                        continue
-                    if level is None:
-                        return Ended("nobody new is found", None)
-                    return Ended(f"harvest.max_depth = {max_depth} is reached", level)
+                if ended := await self._committer.call(self._over):
+                    return ended
+                if level is None:  # lists were reopened
+                    continue
             if is_last and (why := await self._has_run_dry()):
                 return Ended(why, level)
             await self._start_walks(level, is_last=is_last)
@@ -292,10 +289,17 @@ class HarvestRun:
             await self._guarded(self._topics.read(self._rng.choice(waiting)))
         return bool(waiting)
 
-    async def _is_over(self, max_depth: int) -> bool:
-        """Whether nobody above this depth is left, who was set aside included."""
-        nearest = await self._committer.call(self._frontier.next_level)
-        return nearest is None or nearest >= max_depth
+    def _over(self) -> Ended | None:
+        """How the walk is over where nobody is left to walk, set aside or not, and no list is to be
+        reopened. One call in the frontier's thread: the housekeeping reopens lists as well."""
+        level, most = self._frontier.next_level(), self._settings.max_depth
+        if level is not None and (most is None or level < most):
+            return None
+        if self._reopening.go_on():
+            return None
+        if level is None:
+            return Ended("nobody new is found", None)
+        return Ended(f"harvest.max_depth = {most} is reached", level)
 
     async def _start_walks(self, level: int | None, *, is_last: bool) -> None:
         """Fill the free places, from the open level or one ahead of it; with what is set aside
