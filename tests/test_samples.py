@@ -117,6 +117,14 @@ def look(samples: Samples, seen: dict[str, str]) -> None:
             samples.looked(kind, found=mark == "1")
 
 
+def exchange(samples: Samples, note: str | None) -> str | None:
+    """The note with what this run has counted, None: that is nothing."""
+    news = samples.news()
+    told = news(note) if news else None
+    samples.learn(told or note)
+    return told
+
+
 @given(looks, looks, looks)
 def test_runs_learn_from_one_another(
     first: dict[str, str], second: dict[str, str], third: dict[str, str]
@@ -125,14 +133,14 @@ def test_runs_learn_from_one_another(
     noted, and nothing is counted twice."""
     one, other = Samples(LIMIT), Samples(LIMIT)
     look(one, first)
-    note = one.exchange(None)
+    note = exchange(one, None)
     assert (note is not None) == bool(first)
-    assert one.exchange(note) is None
+    assert exchange(one, note) is None
     look(other, second)
-    note = other.exchange(note) or note
+    note = exchange(other, note) or note
     look(one, third)
-    note = one.exchange(note) or note
-    assert other.exchange(note) is None
+    note = exchange(one, note) or note
+    assert exchange(other, note) is None
     assert one.figures() == other.figures()
     for kind in {*first, *second, *third}:
         all_looks = "".join(seen.get(kind, "") for seen in (first, second, third))
@@ -142,10 +150,51 @@ def test_runs_learn_from_one_another(
         assert one.has_found(kind) == ("1" in latest or len(latest) < 100)
 
 
+@given(looks, looks, looks, looks)
+def test_what_runs_tell_at_once_is_counted_once(
+    first: dict[str, str], second: dict[str, str], third: dict[str, str], fourth: dict[str, str]
+) -> None:
+    """Both add to what the note holds then, also by a change that is made again; what a run counts
+    while the note is written is told the next time."""
+    one, other = Samples(LIMIT), Samples(LIMIT)
+    look(one, first)
+    look(other, second)
+    mine, theirs = one.news(), other.news()
+    look(one, third)
+    look(other, fourth)
+    note = None
+    for news in (mine, theirs):
+        if news is not None:
+            again, note = news(note), news(note)
+            assert again == note
+    one.learn(note)
+    other.learn(note)
+    note = exchange(one, note) or note
+    note = exchange(other, note) or note
+    one.learn(note)
+    assert one.figures() == other.figures()
+    for kind, figures in one.figures().items():
+        parts = (first, second, third, fourth)
+        assert figures.looks == figures.ends == sum(len(part.get(kind, "")) for part in parts)
+
+
+def test_looks_that_would_save_others_some_are_news() -> None:
+    """Ten looks, as long as each end is looked at; not what a sample tells."""
+    samples = Samples(LIMIT)
+    look(samples, {KIND: "0" * 9})
+    assert not samples.is_news
+    look(samples, {KIND: "0"})
+    assert samples.is_news
+    exchange(samples, None)
+    assert not samples.is_news
+    look(samples, {KIND: "0" * 400})
+    assert not samples.is_news
+
+
 @pytest.mark.parametrize("note", ["", "[]", "no", "{", '{"a": [1, 1, 0]}', '{"a": [1, 1, 0, "x"]}'])
 def test_an_odd_note_is_as_none(note: str) -> None:
     samples = Samples(LIMIT)
-    assert samples.exchange(note) is None
+    assert exchange(samples, note) is None
     assert samples.figures() == {}
 
 

@@ -104,7 +104,7 @@ def test_walls_in_a_row_close(answers: list[bool]) -> None:
     assert not answers or not all(answers) or len(answers) < IN_A_ROW
 
 
-@examples(20)
+@examples(20, derandomize=True)  # a row of them is chance, and one in a million comes
 @given(st.integers(0, 10**6), st.floats(0.1, 0.6))
 def test_walls_of_some_close_nothing(seed: int, share: float) -> None:
     """Where the lists of some are walled a row of walls is chance, in whatever order the answers
@@ -183,6 +183,14 @@ def told(note: str | None) -> str:
     return note
 
 
+def exchange(walls: Walls, note: str | None, now: float) -> str | None:
+    """The note with what this run has found, None: that is nothing."""
+    news = walls.news(now)
+    told = news(note) if news else None
+    walls.learn(told or note, now)
+    return told
+
+
 def close(walls: Walls, now: float = 0.0) -> None:
     for _ in range(IN_A_ROW):
         walls.met(FANS, 2, now)
@@ -192,9 +200,9 @@ def test_what_one_run_found_closed_is_closed_to_all() -> None:
     """Also to those that begin later; page 1 stays open, and who has nothing to tell says so."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None, 0.0))
-    assert one.exchange(note, 0.0) is None
-    assert other.exchange(note, 0.0) is None
+    note = told(exchange(one, None, 0.0))
+    assert exchange(one, note, 0.0) is None
+    assert exchange(other, note, 0.0) is None
     assert closed(other)
     assert other.may_ask(FANS, 1, 1.0)
 
@@ -203,11 +211,11 @@ def test_one_of_them_probes_for_all() -> None:
     """The time of the next probe is theirs together, as soon as they talk."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None, 0.0))
-    other.exchange(note, 0.0)
+    note = told(exchange(one, None, 0.0))
+    exchange(other, note, 0.0)
     assert other.may_ask(FANS, 2, HOUR)
-    note = told(other.exchange(note, HOUR))
-    assert one.exchange(note, HOUR) is None
+    note = told(exchange(other, note, HOUR))
+    assert exchange(one, note, HOUR) is None
     assert not one.may_ask(FANS, 2, HOUR + 1)
     assert one.may_ask(FANS, 2, 2 * HOUR)
 
@@ -217,12 +225,12 @@ def test_a_note_of_a_clock_that_was_ahead_keeps_nothing_closed() -> None:
     first probe mends the note."""
     one, other = Walls(), Walls()
     close(one, now=3.2e7)
-    note = told(one.exchange(None, 3.2e7))
-    other.exchange(note, 7.0)
+    note = told(exchange(one, None, 3.2e7))
+    exchange(other, note, 7.0)
     assert other.may_ask(FANS, 2, 7.0)
     assert not other.may_ask(FANS, 2, 8.0)
     third = Walls()
-    third.exchange(told(other.exchange(note, 8.0)), 8.0)
+    exchange(third, told(exchange(other, note, 8.0)), 8.0)
     assert not third.may_ask(FANS, 2, 8.0)
     assert third.may_ask(FANS, 2, 7.0 + HOUR)
 
@@ -246,17 +254,51 @@ def test_who_passes_opens_for_all() -> None:
     """The note of another run that says it is closed, written before, closes nothing again."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None, 0.0))
-    other.exchange(note, 0.0)
+    note = told(exchange(one, None, 0.0))
+    exchange(other, note, 0.0)
     other.passed(FANS, 2, 0.0)
-    opened = told(other.exchange(note, 0.0))
+    opened = told(exchange(other, note, 0.0))
     assert not closed(other)
-    one.exchange(opened, 0.0)
+    exchange(one, opened, 0.0)
     assert not closed(one)
     close(one)
     assert closed(one)
-    other.exchange(one.exchange(opened, 0.0), 0.0)
+    exchange(other, exchange(one, opened, 0.0), 0.0)
     assert closed(other)
+
+
+def test_what_runs_tell_at_once_stands_in_the_note() -> None:
+    """Neither hides what the other one has found, and nobody takes it for opened."""
+    one, other = Walls(), Walls()
+    close(one)
+    for _ in range(IN_A_ROW):
+        other.met(FANS, 3, 0.0)
+    note = None
+    for news in (one.news(0.0), other.news(0.0)):
+        assert news is not None
+        again, note = news(note), news(note)
+        assert again == note
+    for walls in (one, other):
+        walls.learn(note, 0.0)
+        assert closed(walls)
+        assert not walls.may_ask(FANS, 3, 1.0, shown=2)
+        assert walls.news(0.0) is None
+
+
+def test_what_opens_while_the_note_is_written_is_told_the_next_time() -> None:
+    one, other = Walls(), Walls()
+    close(one)
+    news = one.news(0.0)
+    assert news is not None
+    note = news(None)
+    one.learn(note, 0.0)
+    other.learn(note, 0.0)
+    assert one.news(0.0) is None
+    one.passed(FANS, 2, 1.0)
+    one.learn(note, 1.0)
+    assert not closed(one)
+    other.learn(told(exchange(one, note, 1.0)), 1.0)
+    assert not closed(other)
 
 
 @given(st.text() | st.sampled_from(["[]", "7", "null", '{"fans": 1}', '{"fans 2": []}', '{"": 1}']))
@@ -264,5 +306,5 @@ def test_an_odd_note_says_nothing(note: str) -> None:
     """Whatever stands there, what this run knows stays."""
     walls = Walls()
     close(walls)
-    walls.exchange(note, 0.0)
+    exchange(walls, note, 0.0)
     assert closed(walls)

@@ -13,7 +13,7 @@ Pure: the dice are an argument.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
 from random import Random
 from typing import NamedTuple
@@ -27,6 +27,7 @@ _FUTILE = 299  # looks that all showed nothing more: their share is below 1 in 1
 _EARLY = 2.0  # times the limit: below that ends may be left as long as no look shows more
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 _TURN = sqrt(1 / _SAMPLED) - 1  # times _FUTILE: from so many ends on the sample is enough
+_NEWS = 10  # looks
 # Such looks only try to get what is known to lack, so nobody is lost without them: each may cost
 # twenty requests.
 _GAINS = ("texts.", "profile.")
@@ -79,7 +80,7 @@ def _looks_at(ends: float, futile: float) -> float:
 
 class Samples:
     """The experiments on one site, by kind of end: of this run, and those of earlier and parallel
-    ones that `exchange` has told.
+    ones, which `learn` tells.
 
     limit: the share of second looks that show more below which only a sample is taken; 0: all ends
     are looked at again. It is five times as much for looks that only try to get what is known to
@@ -89,6 +90,7 @@ class Samples:
     def __init__(self, limit: float) -> None:
         self._limit = limit
         self._kinds: dict[str, _Kind] = {}
+        self._told: dict[str, tuple[int, str]] = {}  # ends and looks of the latest `news`
 
     def wants(self, kind: str, rng: Random) -> bool:
         """Count an end of this kind; whether it is to be looked at again."""
@@ -124,19 +126,39 @@ class Samples:
         """Of each kind of end that was met."""
         return {kind: known.figures() for kind, known in self._kinds.items() if known.ends}
 
-    def exchange(self, note: str | None) -> str | None:
-        """Learn from the note that all runs on the site share, unless it is odd; the note with what
-        this process has counted since its last exchange, None: that is nothing."""
-        fresh = {kind: known.fresh for kind, known in self._kinds.items() if any(known.fresh)}
+    def news(self) -> Callable[[str | None], str] | None:
+        """What adds to the note that all runs on the site share what was counted here since the
+        latest `learn`, None: that is nothing. It may be called more than once, in any thread; the
+        note that it was added to last is to be learnt."""
+        self._told = {kind: known.fresh for kind, known in self._kinds.items() if any(known.fresh)}
+        told = self._told
+
+        def add(note: str | None) -> str:
+            noted = Samples(self._limit)
+            noted.learn(note)
+            for kind, (ends, looks) in told.items():
+                noted._of(kind).count(ends, looks)
+            return json.dumps({kind: known.said() for kind, known in noted._kinds.items()})
+
+        return add if told else None
+
+    def learn(self, note: str | None) -> None:
+        """Learn from the note, unless it is odd. It holds the latest `news`."""
         noted = _read(note)
-        for kind in {*noted, *fresh}:
-            self._of(kind).learn(noted.get(kind, (0, 0, 0, "")))
-        for kind, (ends, looks) in fresh.items():
-            self._of(kind).count(ends, looks)
-        for known in self._kinds.values():
-            known.fresh = (0, "")
-        all_kinds = {kind: known.said() for kind, known in self._kinds.items()}
-        return json.dumps(all_kinds) if fresh else None
+        for kind in {*noted, *(kind for kind, known in self._kinds.items() if any(known.fresh))}:
+            known, (ends, looks) = self._of(kind), self._told.get(kind, (0, ""))
+            ends, looks = known.fresh[0] - ends, known.fresh[1][len(looks) :]
+            known.learn(noted.get(kind, (0, 0, 0, "")))
+            known.count(ends, looks)
+        self._told = {}
+
+    @property
+    def is_news(self) -> bool:
+        """Whether so many looks were taken since the latest `learn` that other runs on the site
+        would take fewer if they knew: they do not wait until the next report."""
+        return any(
+            len(known.fresh[1]) >= _NEWS and not known.is_rare for known in self._kinds.values()
+        )
 
     def _with_sort(self, kind: str) -> list["_Kind"]:
         """The kind alone and, where one is named, the sort."""
@@ -152,7 +174,7 @@ class Samples:
 
 class _Kind:
     """One experiment. latest: the latest looks, one character each, "1" where it found something;
-    fresh: ends and looks since the last exchange."""
+    fresh: ends and looks since the last `learn`."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -187,6 +209,7 @@ class _Kind:
 
     def learn(self, said: "_Said") -> None:
         self.ends, self._looks, self._finds, latest = said
+        self.fresh = (0, "")
         self._remember(latest)
 
     def figures(self) -> Figures:

@@ -8,6 +8,7 @@ then.
 
 import json
 from bisect import bisect_right, insort
+from collections.abc import Callable
 from math import ceil, inf, log
 
 IN_A_ROW = 9  # walls, where nobody is shown such a page; so few that all kinds together stay below
@@ -78,7 +79,7 @@ class Walls:
 
     def __init__(self) -> None:
         self._gates: dict[str, dict[int, _Gate]] = {}
-        self._noted: _Closed = {}  # as of the last exchange
+        self._noted: _Closed = {}  # as of the latest `learn`
 
     def may_ask(self, kind: str, nth: int, now: float, *, shown: int = 0) -> bool:
         """Whether to send: the kind is open as far as this page, or it is time for a probe, which
@@ -127,10 +128,23 @@ class Walls:
         gates = [gate for gate in self._gates.get(kind, {}).values() if gate.walls or gate.pages]
         return bool(gates) and all(gate.is_shown and not gate.is_closed for gate in gates)
 
-    def exchange(self, note: str | None, now: float) -> str | None:
-        """Learn from the note that all runs of a stage share what they found closed, and when it is
-        to be tried again; the note with what this process has found since its last exchange, None:
-        nothing. An odd note says nothing."""
+    def news(self, now: float) -> Callable[[str | None], str] | None:
+        """What adds to the note that all runs of a stage share what this process has found closed
+        or open since the latest `learn`, and when it is to be tried again; None: that is nothing.
+        It may be called more than once, in any thread."""
+        mine, noted = self._closed(), self._noted
+        opened = noted.keys() - mine.keys()
+        closed = {of: at for of, at in mine.items() if at > noted.get(of, -inf)}
+
+        def add(note: str | None) -> str:
+            told = {of: at for of, at in _read(note, now).items() if of not in opened}
+            told |= {of: max(at, told.get(of, at)) for of, at in closed.items()}
+            return json.dumps({f"{kind} {nth}": at for (kind, nth), at in told.items()})
+
+        return add if opened or closed else None
+
+    def learn(self, note: str | None, now: float) -> None:
+        """Learn from the note. An odd one says nothing."""
         noted, mine = _read(note, now), self._closed()
         opened = self._noted.keys() - mine.keys()
         for kind, nth in (self._noted.keys() & mine.keys()) - noted.keys():
@@ -138,9 +152,7 @@ class Walls:
         for (kind, nth), probe_at in noted.items():
             if (kind, nth) not in opened:
                 self._gate(kind, nth).close(probe_at)
-        self._noted = self._closed()
-        told = {f"{kind} {nth}": probe_at for (kind, nth), probe_at in self._noted.items()}
-        return json.dumps(told) if self._noted != noted else None
+        self._noted = noted
 
     def _closed(self) -> "_Closed":
         return {

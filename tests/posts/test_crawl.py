@@ -724,7 +724,7 @@ def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:
     world = {6: timeline(6, 9)}
     crawl_.run(ScriptedFetcher(world, trouble={"posts/6/": [Verdict.EMPTY] * 2}))
     kept = Samples(0.01)
-    kept.exchange(LOOKS.get(crawl_.users))
+    kept.learn(LOOKS.get(crawl_.users))
     found = kept.figures()["posts.end"]
     assert (found.ends, found.looks, found.finds) == (1, 1, 0)
     again = ScriptedFetcher(world)

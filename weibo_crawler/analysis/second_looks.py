@@ -13,7 +13,7 @@ from weibo_crawler.store import notes
 def second_looks(users: notes.Notes) -> dict[str, Figures]:
     """By kind of end, over all runs, as the users' database has it."""
     samples = Samples(0.0)
-    samples.exchange(notes.LOOKS.get(users))
+    samples.learn(notes.LOOKS.get(users))
     return samples.figures()
 
 

@@ -49,6 +49,7 @@ _log = logging.getLogger(__name__)
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
 _REPORT_S = 1.0
+_NEWS_S = 0.05
 _AHEAD_S = 10.0  # while a level does not end, the next one is read ahead for so many seconds, ...
 _AHEAD = 4000  # ... but at most so many pages, which wait in memory
 _REST_CAP_S = 3600.0
@@ -189,12 +190,11 @@ class HarvestRun:
         part shares its walls as well; else a run begins with trying them."""
         call, books, walls = self._committer.call, self._books, notes.WALLS.of("harvest")
         async with self._sharing:
-            if told := self._fetcher.samples.exchange(await call(notes.LOOKS.get, books)):
-                await call(notes.LOOKS.put, books, told)
-            if books is self._frontier:
-                return
-            if told := self._walls.exchange(await call(walls.get, books), now=time.time()):
-                await call(walls.put, books, told)
+            samples = self._fetcher.samples
+            samples.learn(await call(notes.LOOKS.exchange, books, samples.news()))
+            if books is not self._frontier:
+                now = time.time()
+                self._walls.learn(await call(walls.exchange, books, self._walls.news(now)), now)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         async def keep_drifted(fetched: Fetched) -> None:
@@ -461,10 +461,18 @@ class HarvestRun:
                 self._progress()
                 if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
-                await asyncio.sleep(_REPORT_S)
+                await self._until_report()
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
+
+    async def _until_report(self) -> None:
+        """Until the next report. Looks that would save other runs some are told at once."""
+        until = time.monotonic() + _REPORT_S
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _NEWS_S))
+            if self._fetcher.samples.is_news:
+                await asyncio.shield(self._share_looks())
 
     def _worker_row(self, ended: str | None) -> WorkerRow:
         return WorkerRow(

@@ -94,7 +94,7 @@ def read_walk(
 def _is_walled(users: Frontier) -> bool:
     """Whether the runs of posts have told one another that later pages are closed to guests."""
     walls = Walls()
-    walls.exchange(notes.WALLS.of("posts").get(users), time.time())
+    walls.learn(notes.WALLS.of("posts").get(users), time.time())
     return not walls.may_ask(Kind.POSTS, _LAST_PAGE, 0.0)
 
 

@@ -6,7 +6,6 @@ import time
 from asyncio import FIRST_COMPLETED
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import chain, islice
 from random import Random
 from typing import NamedTuple
@@ -55,7 +54,7 @@ from weibo_crawler.walls import Walls
 from weibo_crawler.warned import Warned
 
 _REPORT_S = 1.0
-_ORDERS_S = 0.05  # while the site may be silent: as long as each mapper asks until it knows itself
+_ORDERS_S = 0.05  # a silence, or news: as long as each mapper asks until it knows itself
 _CHUNK = 256  # users read from the table at once
 _LEFT = 10_000  # of those whom other runs visit, so many are looked at again at the end, ...
 _LAST_LOOKS = 10  # ... so often: a process whose run was killed ends what is under way first
@@ -448,11 +447,13 @@ class RangeCrawler:
 
     async def _rest(self) -> None:
         """Until the next report. While the site may be silent, look often whether another mapper
-        knows it to be."""
+        knows it to be; looks that would save others some are told at once."""
         until = time.monotonic() + _REPORT_S
         while (left := until - time.monotonic()) > 0:
             if self._fetcher is not None and self._fetcher.may_be_silent:
                 await asyncio.to_thread(self._look_for_orders)
+            if self._fetcher is not None and self._fetcher.samples.is_news:
+                await asyncio.shield(self._share_facts(self._fetcher))
             await asyncio.sleep(min(left, _ORDERS_S))
 
     async def _share_facts(self, fetcher: Fetcher) -> None:
@@ -460,15 +461,11 @@ class RangeCrawler:
         not shown, and tell what this one has learnt. What was begun is finished: what is told once
         is not told again."""
         async with self._telling:
-            walls = notes.WALLS.of("posts")
-            exchanges = (
-                (notes.LOOKS, fetcher.samples.exchange),
-                (walls, partial(self._walls.exchange, now=self._clock())),
-            )
-            for note, exchange in exchanges:
-                before = await asyncio.to_thread(note.get, self._frontier)
-                if told := exchange(before):
-                    await asyncio.to_thread(note.put, self._frontier, told)
+            call, held, now = asyncio.to_thread, self._frontier, self._clock()
+            samples, walls = fetcher.samples, self._walls
+            samples.learn(await call(notes.LOOKS.exchange, held, samples.news()))
+            note = notes.WALLS.of("posts")
+            walls.learn(await call(note.exchange, held, walls.news(now)), now)
 
     def _end_others(self) -> None:
         """Tell the other mappers of the run at once what the site has said."""

@@ -58,6 +58,12 @@ class Note(NamedTuple, Generic[T]):
 
         notes.change_meta(self.name, changed)
 
+    def exchange(self, notes: Notes, news: Callable[[T | None], T] | None) -> T | None:
+        """Its value with the news in it, None: there are none."""
+        if news is not None:
+            self.change(notes, news)
+        return self.get(notes)
+
     def clear(self, notes: Notes) -> None:
         """From now on there is none."""
         notes.set_meta(self.name, "")
@@ -90,9 +96,9 @@ RULES = _text("rules")  # by which they were looked for when entries were walked
 # files, and folders of pictures and videos, as host:path, of which no byte need be UTF-8
 EXPORTS = Note[list[str]]("exports", json.loads, json.dumps)
 MEDIA = Note[list[str]]("media", json.loads, json.dumps)
-LOOKS = _text("second_looks")  # `Samples.exchange`
+LOOKS = _text("second_looks")  # `Samples.news`
 SHOWN = json_note("shown_pages.", list[ShownPage])  # of a kind; witnesses for the next runs
-WALLS = _text("walls.")  # of a stage; `Walls.exchange`
+WALLS = _text("walls.")  # of a stage; `Walls.news`
 IMPORTED_SEQ = Note("imported_seq ", int, str)  # of a place
 IMPORTED_AT = _seconds("imported_at ")
 HELD = Note("levels.users", int, str)  # where jobs harvest: users in the tables, or about to be
