@@ -166,6 +166,27 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "a step of opening a session forgets what the one before it was given",
+        "sites/weibo/session.py",
+        "    before = dict(",
+        "    before = {} and dict(",
+        f"{SITE}/weibo/test_session.py",
+    ),
+    Change(
+        "the answer that opens a session is the first object of its frame",
+        "sites/weibo/session.py",
+        "            continue\n    return None",
+        "            return None\n    return None",
+        f"{SITE}/weibo/test_session.py",
+    ),
+    Change(
+        "a page that leads to the login by its script is nobody's",
+        "sites/weibo/verdicts.py",
+        "    if led_to is not None:",
+        "    if led_to is not None and not text:",
+        f"{SITE}/weibo/test_verdicts.py",
+    ),
+    Change(
         "a replay has no more walks at once than today's settings allow",
         "reparse/walks.py",
         "places = max(PLACES, settings.fetch.concurrency)",

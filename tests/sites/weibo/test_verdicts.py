@@ -12,6 +12,7 @@ NOT_UTF_8 = "another encoding: {} of {} characters are no UTF-8"
 LATER = SITE.posts(OWNER, "page=2")
 NOTHING = '{"ok":0,"msg":"\\u8fd9\\u91cc\\u8fd8\\u6ca1\\u6709\\u5185\\u5bb9","data":{"cards":[]}}'
 TOO_OFTEN = '{"ok":0,"errno":"100005","msg":"请求过于频繁,歇歇吧"}'
+LED = "a page that leads to the login"
 WALL = '{"ok":-100,"url":"https://passport.weibo.com/sso/signin?entry=wapsso&r=/captcha/show"}'
 CAPTCHA = '{"ok":-100,"errno":"-100","msg":"","url":"https://m.weibo.cn/captcha/show?backUrl="}'
 
@@ -476,6 +477,22 @@ def test_no_content(body: str, request_: object) -> None:
             "a page that loads a captcha",
         ),
         (b"<script>initGeetest({gt: 1})</script>", V.CAPTCHA, "a page that loads a captcha"),
+        (
+            b'<script>location.replace("https://m.weibo.cn/captcha/show")</script>',
+            V.CAPTCHA,
+            "a page that loads a captcha",
+        ),
+        *(
+            (script % b"'https://passport.weibo.com/visitor/visitor?a=enter'", V.LOGIN_WALL, LED)
+            for script in (
+                b"<script>location.href = %s</script>",
+                b"<script>window.location=%s;</script>",
+                b"<script>top.location.replace( %s )</script>",
+                b'<meta http-equiv=refresh content="0; URL=%s">',
+            )
+        ),
+        (b'<script src="https://login.sina.com.cn/js/ssologin.js"></script>', V.NOT_JSON, ""),
+        (b"<script>location = 'http://portal.example/sso/signin'</script>", V.NOT_JSON, ""),
         (b"", V.SERVER_TROUBLE, "empty body"),
         (b" \r\n", V.SERVER_TROUBLE, "empty body"),
     ],

@@ -13,11 +13,11 @@ from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
 from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S, Enders, Wall
 from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
+from weibo_crawler.sites.cookies import are_too_large, merge_cookies
 
 STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
@@ -170,7 +170,7 @@ class Visitor:
         if not set_cookies:
             return
         host = urlsplit(request.url).hostname or ""
-        cookies = merge_cookies(visit.cookies, set_cookies, host, page.fetched_at)
+        cookies = merge_cookies(visit.cookies, set_cookies, (host,), page.fetched_at)
         if are_too_large(cookies):
             self.retire(egress, use)
         elif cookies != visit.cookies:
