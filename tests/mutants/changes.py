@@ -180,6 +180,20 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "trouble that says when to come back is asked again at once",
+        "sites/weibo/verdicts.py",
+        '    if page.header("retry-after"):',
+        '    if page.header("retry-after") and page.status == 503 and page.body:',
+        f"{SITE}/weibo/test_verdicts.py",
+    ),
+    Change(
+        "a date of the site is read by this machine's clock",
+        "fetch/wire.py",
+        "(at if now is None else now)",
+        "at",
+        "tests/fetch/test_fetcher.py::test_a_date_is_told_by_the_clock_of_who_wrote_it",
+    ),
+    Change(
         "a page that leads to the login by its script is nobody's",
         "sites/weibo/verdicts.py",
         "    if led_to is not None:",

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import OWNER, SITE, fixture, judge, page
 from weibo_crawler.records import ECHO_LISTS, Edge, Request, Verdict
@@ -41,6 +42,15 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
     """A status that refuses is believed, and no body under it is taken for a fact."""
     reading = judge(body, status=status)
     assert (reading.verdict, reading.why) == (verdict, why)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("body", ["", "<html>", NOTHING])
+def test_trouble_that_says_when_to_come_back_is_a_refusal(status: int, body: str) -> None:
+    """Law 10: who says so is not asked again before that, and no page fails by it."""
+    answer = replace(page(body.encode(), status), headers=(("retry-after", "30"),))
+    reading = SITE.read(LATER, answer)
+    assert (reading.verdict, reading.why, reading.is_ban) == (V.THROTTLED, str(status), False)
 
 
 def test_a_lost_address_of_texts_refuses_nobody() -> None:

@@ -40,12 +40,15 @@ def nothing(request: Request, why: str = "no content") -> Reading:
 
 
 def of_status(page: Page) -> Reading | None:
-    """What the status alone says; None: look at the body. 4xx: `of_refused` looks further."""
+    """What the status alone says; None: look at the body. 4xx: `of_refused` looks further. Trouble
+    that says when to come back is a refusal until then, not of the page."""
     status = page.status
     if 300 <= status < 400:
         return _of_redirect(page)
     if 200 <= status < 500 and status != 408:
         return None
+    if page.header("retry-after"):
+        return refusal(Verdict.THROTTLED, str(status))
     return Reading(Verdict.SERVER_TROUBLE, why=str(status))
 
 
