@@ -194,6 +194,13 @@ CHANGES = [
         "tests/fetch/test_fetcher.py::test_a_date_is_told_by_the_clock_of_who_wrote_it",
     ),
     Change(
+        "a harvest says nothing while its store does not answer",
+        "harvest/run.py",
+        "            asyncio.create_task(self._loudly(self._tell())),\n",
+        "",
+        "tests/harvest/test_run.py::test_a_store_that_does_not_answer_is_told",
+    ),
+    Change(
         "a page that leads to the login by its script is nobody's",
         "sites/weibo/verdicts.py",
         "    if led_to is not None:",
