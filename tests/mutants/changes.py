@@ -201,6 +201,13 @@ CHANGES = [
         "tests/harvest/test_run.py::test_a_store_that_does_not_answer_is_told",
     ),
     Change(
+        "why there is no visitor session is kept back",
+        "fetch/pool/session.py",
+        "why = str(error)",
+        "why = type(error).__name__",
+        "tests/fetch/test_session.py::test_no_session_to_be_had",
+    ),
+    Change(
         "a page that leads to the login by its script is nobody's",
         "sites/weibo/verdicts.py",
         "    if led_to is not None:",
