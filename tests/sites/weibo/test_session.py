@@ -160,10 +160,11 @@ def test_whatever_stands_around_the_answer(around: bytes) -> None:
     assert read(answer(around % _TOKENS)) == {"SUB": "s", "SUBP": "p"}
 
 
-def test_no_tokens_are_an_empty_list() -> None:
-    """As an empty object often is: a session is read from the headers, a refusal leads on."""
-    assert read(answer(b'f({"retcode":20000000,"data":[]})', "SUB=s")) == {"SUB": "s"}
-    assert isinstance(read(answer(b'f({"retcode":50111001,"data":[]})')), Request)
+@pytest.mark.parametrize("data", [b"[]", b'""', b"null", b"{}", b"false"])
+def test_no_tokens_need_be_no_object(data: bytes) -> None:
+    """An empty one often is a list: a session is read from the headers, a refusal leads on."""
+    assert read(answer(b'f({"retcode":20000000,"data":%s})' % data, "SUB=s")) == {"SUB": "s"}
+    assert isinstance(read(answer(b'f({"retcode":50111001,"data":%s})' % data)), Request)
 
 
 def test_cookies_that_are_none() -> None:

@@ -42,7 +42,7 @@ class _Tokens(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     retcode: int | str
-    data: _Tokens | list[Any] | None = None  # no tokens may be an empty list
+    data: Any = None  # where there are no tokens often no object
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -92,7 +92,7 @@ def _given(
     if answer is None:
         return None
     if str(answer.retcode) == _SUCCESS:
-        return answer.data if isinstance(answer.data, _Tokens) else _Tokens()
+        return msgspec.convert(answer.data if isinstance(answer.data, dict) else {}, _Tokens)
     is_first = asked.method == "POST" and "Referer" not in dict(asked.headers)
     return _entry(visitor_url, return_url, page.fetched_at) if is_first else None
 
