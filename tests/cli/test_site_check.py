@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.test_doctor import state
+from tests.ports import free_port
 
 
 def _looked(crawl: Crawl, *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -69,6 +70,15 @@ def test_what_is_said_of_the_session(tmp_path: Path) -> None:
         crawl.env["WEIBO_SITE__VISITOR_URL"] = ""
         said.append(crawl.json_of(0, *wanted))
     assert [_texts(one)["session"] for one in said] == ["opened", "held", "not needed"]
+
+
+def test_nobody_answers_where_sessions_are_opened(tmp_path: Path) -> None:
+    """That is no refusal of the site; what the network said is told."""
+    with simulated(tmp_path) as (crawl, truth):
+        crawl.env["WEIBO_SITE__VISITOR_URL"] = f"http://127.0.0.1:{free_port()}/genvisitor2"
+        done = crawl.run("doctor", "--site", "--uid", _poster(truth), code=4)
+    assert "wrong session         unanswered: no answer came" in done.stdout
+    assert "gives no visitor session: no connection: Connection refused (direct)" in done.stderr
 
 
 @pytest.mark.parametrize("is_walled", [False, True])

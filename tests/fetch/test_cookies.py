@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
+from weibo_crawler.sites.cookies import are_too_large, merge_cookies
 
-HOST, NOW = "m.weibo.cn", 1_700_000_000.0
+HOSTS, NOW = ("m.weibo.cn",), 1_700_000_000.0
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ HOST, NOW = "m.weibo.cn", 1_700_000_000.0
 def test_what_a_header_does(line: str, cookies: dict[str, str]) -> None:
     """Set-Cookie adds, replaces and deletes what has expired; what is meant for other hosts, or no
     client would send back, is passed over."""
-    assert merge_cookies({"a": "1"}, [line], HOST, NOW) == cookies
+    assert merge_cookies({"a": "1"}, [line], HOSTS, NOW) == cookies
 
 
 @given(st.lists(st.text()))
 def test_any_text_is_read(lines: list[str]) -> None:
     """No header ends in an error, or makes a session that cannot be sent."""
-    for name, value in merge_cookies({"a": "1"}, lines, HOST, NOW).items():
+    for name, value in merge_cookies({"a": "1"}, lines, HOSTS, NOW).items():
         assert f"{name}={value}".isascii()
         assert f"{name}={value}".isprintable()
 

@@ -9,12 +9,57 @@ import pytest
 
 from tests.fetch.virtual import run
 from tests.fetch.worlds import World
+from weibo_crawler.errors import CrawlerError
 from weibo_crawler.fetch import downloads
 from weibo_crawler.fetch.clients.requests_transport import Stream
-from weibo_crawler.fetch.pool import Good, Turn
+from weibo_crawler.fetch.pool import Broken, Good, Refused, Turn
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Request
+
+
+@pytest.mark.parametrize(
+    ("status", "wait", "seconds"),
+    [
+        (503, "20", 20.0),
+        (429, "Thu, 01 Jan 1970 00:00:30 GMT", 30.0),
+        (429, "", None),
+    ],
+)
+def test_a_host_that_says_when_to_come_back_is_heard(
+    monkeypatch: pytest.MonkeyPatch, status: int, wait: str, seconds: float | None
+) -> None:
+    """In seconds or by a date, and also where it calls that trouble."""
+    headers = {"retry-after": wait, "date": "Thu, 01 Jan 1970 00:00:00 GMT"}
+    told = _told(monkeypatch, Stream(status, headers, iter([])))
+    assert told == [Refused(str(status), seconds)]
+
+
+def test_trouble_alone_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It rests nobody."""
+    assert _told(monkeypatch, Stream(503, {}, iter([]))) == [Broken()]
+
+
+def _told(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> list[Outcome]:
+    """What the pool is told of a file that is answered so."""
+    pool, told = World([]).pool, list[Outcome]()
+    tell = pool.tell
+
+    def keep(turn: Turn, outcome: Outcome) -> None:
+        told.append(outcome)
+        tell(turn, outcome)
+
+    class Transport:
+        async def stream(self, *words: Any) -> Any:
+            return words[-1](stream)
+
+    monkeypatch.setattr(pool, "tell", keep)
+    transport: Any = Transport()
+    files = downloads.Downloads(pool, transport, Counters(), Random(0), attempts=1)
+    request = Request(Kind.MEDIA, "http://files.invalid/a.jpg")
+    with pytest.raises(CrawlerError):
+        run(files.get(lambda: request, lambda _: b""))
+    return told
 
 
 def test_an_answer_takes_until_its_head_has_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -867,8 +867,16 @@ def test_own_headers_win() -> None:
 )
 def test_retry_after(text: str, seconds: float | None) -> None:
     """Retry-After is seconds, or a date against the time of the answer; nonsense is none."""
-    page = Page("", 429, (("retry-after", text),), b"", 100.0)
-    assert retry_after_s(page) == seconds
+    assert retry_after_s({"retry-after": text}, 100.0) == seconds
+
+
+def test_a_date_is_told_by_the_clock_of_who_wrote_it() -> None:
+    """Where an answer says what time it is, a date in it means so much later, however wrong the
+    clock of this machine is."""
+    headers = {"retry-after": "Thu, 01 Jan 1970 01:02:00 GMT"}
+    assert retry_after_s(headers | {"date": "Thu, 01 Jan 1970 01:01:30 GMT"}, 100.0) == 30.0
+    assert retry_after_s(headers | {"date": "soon"}, 3700.0) == 20.0
+    assert retry_after_s({"retry-after": "7", "date": "soon"}, 3700.0) == 7.0
 
 
 def test_direct_is_the_default() -> None:

@@ -465,11 +465,18 @@ def test_one_session_per_egress() -> None:
 
 
 @pytest.mark.parametrize(
-    "failure", [b"nothing", b"visitor" + 8192 * b"x", ConnectFailed("no connection")]
+    ("failure", "why"),
+    [
+        (b"nothing", "an answer of 200 holds none"),
+        (b"visitor" + 8192 * b"x", "an answer of 200 holds none"),
+        (ConnectFailed("no connection"), "no connection"),
+    ],
 )
-def test_no_session_to_be_had(failure: bytes | TransportError) -> None:
-    """After three tries it goes on without a session, says so, and does not ask for each page. One
-    that no server would read is none."""
+def test_no_session_to_be_had(
+    failure: bytes | TransportError, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After three tries it goes on without a session, says so and why, once, and does not ask for
+    each page. One that no server would read is none."""
     world = World(lambda *_: OK, has_sessions=True, session=lambda n: failure)
 
     async def scenario() -> list[Verdict]:
@@ -479,6 +486,8 @@ def test_no_session_to_be_had(failure: bytes | TransportError) -> None:
     assert world.counters["session.asked"] == world.transport.sessions == 3
     assert world.counters["session.failed"] == 1
     assert world.counters["session.opened"] == 0
+    said = [record.getMessage() for record in caplog.records if "session" in record.getMessage()]
+    assert said == [f"site.invalid gives no visitor session: {why}"]
 
 
 def test_a_failing_proxy_costs_no_session() -> None:

@@ -122,12 +122,13 @@ def test_whole_answers(make: Make, answer: bytes) -> None:
 
 
 def test_needed_headers_only(make: Make) -> None:
-    """Content type, Retry-After, Location and each Set-Cookie are kept, by lower-case names."""
+    """Content type, Retry-After, Location, Date and each Set-Cookie are kept, in lower case."""
     answer = http(
         b"",
         "Content-Type: text/html",
         "Retry-After: 30",
         "Server: x",
+        "Date: Thu, 01 Jan 1970 00:02:00 GMT",
         "Set-Cookie: a=1; path=/",
         "set-cookie: b=2, c",
         status="429 Too Many",
@@ -137,6 +138,7 @@ def test_needed_headers_only(make: Make) -> None:
     assert page.headers == (
         ("content-type", "text/html"),
         ("retry-after", "30"),
+        ("date", "Thu, 01 Jan 1970 00:02:00 GMT"),
         ("set-cookie", "a=1; path=/"),
         ("set-cookie", "b=2, c"),
     )

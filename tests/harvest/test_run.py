@@ -2,8 +2,9 @@
 
 import asyncio
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +24,7 @@ from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, State, User, Verdict
 from weibo_crawler.samples import Samples
-from weibo_crawler.store import Found
+from weibo_crawler.store import Found, WorkerRow
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
@@ -39,6 +40,7 @@ def make_run(
     fetcher: ScriptedFetcher,
     *,
     concurrency: int = 4,
+    progress: Callable[[], None] = lambda: None,
     **changed: object,
 ) -> tuple[HarvestRun, Counters]:
     how = {"rest_s": 0.01, "max_failed_share": 1.0} | changed
@@ -52,6 +54,7 @@ def make_run(
         owner=new_owner(),
         run_id="run",
         room=lambda: Room(concurrency),
+        progress=progress,
     )
     return run, counters
 
@@ -809,6 +812,33 @@ def test_a_clock_that_is_set_back_lets_nobody_rest_for_as_long(
     ended = asyncio.run(run.run())
     users.close()
     assert ended.why == "nobody new is found"
+
+
+def test_a_store_that_does_not_answer_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits sees what for, though nothing else is told meanwhile; the run goes on."""
+    monkeypatch.setattr("weibo_crawler.harvest.committer._LONG_S", 0.0)
+    monkeypatch.setattr("weibo_crawler.harvest.run._REPORT_S", 0.01)
+    users, is_told = open_users(tmp_path), threading.Event()
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    report, waited = users.report, list[bool]()
+
+    def hang(row: WorkerRow) -> None:
+        waited.append(is_told.wait(20))
+        report(row)
+
+    def look() -> None:
+        if "has not answered" in run.waits_for:
+            is_told.set()
+
+    monkeypatch.setattr(users, "report", hang)
+    graph = Graph({1: [2], 2: []}, dict.fromkeys((1, 2), 50))
+    run, _ = make_run(users, ScriptedFetcher(graph, Random(1)), progress=look)
+    asyncio.run(run.run())
+    users.close()
+    assert all(waited)
+    assert run.waits_for == ""
 
 
 @pytest.mark.parametrize(("last", "unsure"), [([12, 13], 0), ([12], 0), ([12, 2], 1)])

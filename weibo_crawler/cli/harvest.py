@@ -209,7 +209,7 @@ async def _harvest(
         owner=new_owner(),
         run_id=run_id,
         room=fetcher.room,
-        progress=lambda: show(fetcher.waits_for),
+        progress=lambda: show(run.waits_for or fetcher.waits_for),
     )
     if others is None:
         on_closed_stdin(lambda: run.stop("interrupted"))

@@ -17,7 +17,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Answer, Id, Page, Request, User, Verdict
+from weibo_crawler.records import Answer, Id, Kind, Page, Request, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.survey.looks import POSTS, PROFILE, Look, Looks, content
 from weibo_crawler.survey.meaning import Meaning, meaning
@@ -28,13 +28,18 @@ _RESTS_S = 120.0  # that a page may wait for beside its pace and its answers
 
 _FIRST_USERS = 1000
 _NOBODY = (Verdict.GONE, Verdict.EMPTY)
+_NO_SESSION = {
+    "refused": "the site gives no visitor session",
+    "unanswered": "no answer came from where visitor sessions are opened",
+}
 
 Heard = list[tuple[Request, Page]]
 Stated = tuple[str, str, str, int]  # state, name, text and exit code of a line
 
 
 class Found(NamedTuple):
-    """requests: all that were sent; session: "opened", "held", "not needed" or "refused"."""
+    """requests: all that were sent; session: "opened", "held", "not needed", "refused" or
+    "unanswered"."""
 
     uid: Id
     looks: list[Look]
@@ -60,7 +65,7 @@ def look_at_the_site(settings: Settings, uid: Id | None, folder: Path | None) ->
         return Found(
             asked,
             looks,
-            _session(home.site, counted),
+            _session(home.site, counted, heard),
             counted.get("request.sent", 0),
             meaning(
                 {look.name: look for look in looks},
@@ -130,12 +135,14 @@ class _Listening:
         return self._site.read_session(page, asked)
 
 
-def _session(site: Site, counters: dict[str, int]) -> str:
+def _session(site: Site, counters: dict[str, int], heard: Heard) -> str:
     if site.session(time.time(), Random()) is None:
         return "not needed"
     if counters.get("session.opened"):
         return "opened"
-    return "refused" if counters.get("session.asked") else "held"
+    if not counters.get("session.asked"):
+        return "held"
+    return "refused" if any(asked.kind is Kind.SESSION for asked, _ in heard) else "unanswered"
 
 
 def _record(site: Site, heard: Heard, folder: Path) -> str:
@@ -149,8 +156,8 @@ def _record(site: Site, heard: Heard, folder: Path) -> str:
 def states(found: Found) -> list[Stated]:
     """What each page is to a crawl."""
     lines: list[Stated] = [("ok", "session", found.session, 0)]
-    if found.session == "refused":
-        why = "refused: the site gives no visitor session"
+    if found.session in _NO_SESSION:
+        why = f"{found.session}: {_NO_SESSION[found.session]}"
         lines = [("wrong", "session", why, SiteSaysNo.exit_code)]
     owner = next((look.reading.record for look in found.looks if look.reading), None)
     announced = owner.posts if isinstance(owner, User) else None

@@ -16,6 +16,7 @@ from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.pool import Broken, Failed, Good, Pool, Refused, Turn, Unused
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.fetch.pool.session import SessionSite
+from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 
@@ -153,9 +154,10 @@ def _is_final(error: TransportError, before: TransportError | None) -> bool:
 
 def _outcome(stream: "Stream", latency_s: float, *, is_dated: bool) -> Outcome:
     """What the head of an answer says of the egress."""
-    if stream.status in _REFUSALS and not is_dated:
-        wait = stream.headers.get("retry-after", "")
-        return Refused(str(stream.status), float(wait) if wait.isdecimal() else None)
+    wait_s = retry_after_s(stream.headers, time.time()) if stream.status >= 400 else None
+    is_busy = stream.status >= 500 and wait_s is not None
+    if is_busy or (stream.status in _REFUSALS and not is_dated):
+        return Refused(str(stream.status), wait_s)
     if stream.status >= 500:
         return Broken()
     return Good(latency_s, is_shown=stream.status in (200, 206))
@@ -164,7 +166,8 @@ def _outcome(stream: "Stream", latency_s: float, *, is_dated: bool) -> Outcome:
 def _of_error(error: TransportError, outcome: Outcome | None) -> Outcome:
     if error.blame == "egress":
         return Failed(str(error))
-    if isinstance(error, FileRefused | BodyTooLarge) and outcome is not None:
+    is_told = isinstance(outcome, Refused) or isinstance(error, FileRefused | BodyTooLarge)
+    if is_told and outcome is not None:
         return outcome
     return Unused() if error.blame == "us" else Broken()
 

@@ -196,7 +196,9 @@ class Exchange:
         ask, loop = asked.ask, asyncio.get_running_loop()
         met = replace(
             met,
-            retry_after_s=None if page is None else retry_after_s(page),
+            retry_after_s=None
+            if page is None
+            else retry_after_s(dict(page.headers), page.fetched_at),
             is_healthy=self._pool.is_healthy(met.egress),
             has_shown=(met.egress, ask.request.kind) in self._shown,
             is_direct=turn.egress.proxy_url is None,

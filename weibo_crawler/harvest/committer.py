@@ -1,6 +1,7 @@
 """All writing of a harvest: one thread beside the event loop, many pages in one transaction."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -9,6 +10,7 @@ from weibo_crawler.store import Landed, Landing, PageCommit
 from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
+_LONG_S = 10.0  # a statement takes less, where nothing is wrong
 _LOOK_AGAIN_S = 0.1  # how soon pages of a closed level are tried again, for what others finish
 
 
@@ -28,6 +30,15 @@ class Committer:
         self._parked: list[tuple[PageCommit, asyncio.Future[Landed]]] = []
         self._wake = asyncio.Event()
         self._looks_again = False
+        self._asked_at: float | None = None  # when the statement under way began
+
+    @property
+    def waits_for(self) -> str:
+        """That the store keeps all waiting, in words; "" while it answers."""
+        at = self._asked_at
+        waited_s = 0.0 if at is None else time.monotonic() - at
+        is_long = at is not None and waited_s >= _LONG_S
+        return f"the users' database has not answered for {waited_s:.0f} s" if is_long else ""
 
     @property
     def parked(self) -> int:
@@ -47,8 +58,15 @@ class Committer:
 
     async def ask(self, function: Callable[..., T], *args: object, **named: object) -> T:
         """As `call`, for what opens no level."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: function(*args, **named))
+
+        def run() -> T:
+            self._asked_at = time.monotonic()
+            try:
+                return function(*args, **named)
+            finally:
+                self._asked_at = None
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     async def commit(self, page: PageCommit) -> Landed:
         """Store one page; returns when it is stored, or can never be."""

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from itertools import islice
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -68,9 +68,9 @@ class Ended(NamedTuple):
 class HarvestRun:
     """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
 
-    room: how many walks at once are of use now, asked about once a second, when progress is called
-    with the counters' snapshot. Who started it, and others beside it, is to judge the failures of
-    all of them by `judge_failures`. books: where it notes what other processes are to know, and
+    room: how many walks at once are of use now, asked about once a second; progress is called as
+    often, whatever the store does. Who started it, and others beside it, is to judge the failures
+    of all of them by `judge_failures`. books: where it notes what other processes are to know, and
     its figures, in place of the frontier. topics: where the topics stand that it reads, and who is
     found there. is_known: whether somebody whom the frontier does not hold was found by others; it
     may wait, and is called in the frontier's thread.
@@ -119,6 +119,11 @@ class HarvestRun:
         self._failure: BaseException | None = None
         self._started_at = time.time()
 
+    @property
+    def waits_for(self) -> str:
+        """As `Committer.waits_for`."""
+        return self._committer.waits_for
+
     def stop(self, why: str) -> None:
         """Begin nothing new; what is in flight is finished and stored."""
         if self._stopping is None:
@@ -145,7 +150,8 @@ class HarvestRun:
             await self._share_looks()
         helpers = [
             asyncio.create_task(self._committer.run()),
-            asyncio.create_task(self._keep_house()),
+            asyncio.create_task(self._loudly(self._keep_house())),
+            asyncio.create_task(self._loudly(self._tell())),
         ]
         ended: Ended | None = None
         try:
@@ -438,33 +444,35 @@ class HarvestRun:
 
     # -- beside the loop
 
-    async def _keep_house(self) -> None:
-        """Renew leases, free what the dead held, report, and watch the clock."""
-        renewed, looked, began = 0.0, 0.0, time.monotonic()
-        call, frontier, settings = self._committer.call, self._frontier, self._settings
+    async def _loudly(self, helper: Coroutine[Any, Any, None]) -> None:
         try:
-            while True:
-                now = time.time()
-                if now < looked:  # set back: what rests until then would rest for ever so long
-                    await call(frontier.begin_waiting, now, settings.rest_s)
-                looked = now
-                if not 0 <= now - renewed < settings.lease_s / 4:  # the clock may be set back
-                    await call(frontier.renew, self._owner, now=now, lease_s=settings.lease_s)
-                    renewed = now
-                await call(frontier.reclaim_dead)
-                await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
-                await call(self._books.report, self._worker_row(None))
-                await asyncio.shield(self._share_looks())
-                await call(self._reopening.go_on)
-                self._room = self._ask_room()
-                self._evidence.widen(self._room.places)
-                self._progress()
-                if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
-                    self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
-                await self._until_report()
+            await helper
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
+
+    async def _keep_house(self) -> None:
+        """Renew leases, free what the dead held, report to others, and watch the clock."""
+        renewed, looked, began = 0.0, 0.0, time.monotonic()
+        call, frontier, settings = self._committer.call, self._frontier, self._settings
+        while True:
+            now = time.time()
+            if now < looked:  # set back: what rests until then would rest for ever so long
+                await call(frontier.begin_waiting, now, settings.rest_s)
+            looked = now
+            if not 0 <= now - renewed < settings.lease_s / 4:  # the clock may be set back
+                await call(frontier.renew, self._owner, now=now, lease_s=settings.lease_s)
+                renewed = now
+            await call(frontier.reclaim_dead)
+            await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
+            await call(self._books.report, self._worker_row(None))
+            await asyncio.shield(self._share_looks())
+            await call(self._reopening.go_on)
+            self._room = self._ask_room()
+            self._evidence.widen(self._room.places)
+            if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
+                self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
+            await self._until_report()
 
     async def _until_report(self) -> None:
         """Until the next report. Looks that would save other runs some are told at once."""
@@ -473,6 +481,12 @@ class HarvestRun:
             await asyncio.sleep(min(left, _NEWS_S))
             if self._fetcher.samples.is_news:
                 await asyncio.shield(self._share_looks())
+
+    async def _tell(self) -> None:
+        """Say how far it is, also while the store keeps all else waiting."""
+        while True:
+            self._progress()
+            await asyncio.sleep(_REPORT_S)
 
     def _worker_row(self, ended: str | None) -> WorkerRow:
         return WorkerRow(

@@ -10,6 +10,8 @@ from tests.sites.weibo.helpers import NOON, SITE, fixture
 from weibo_crawler.records import Kind, Page, Request
 from weibo_crawler.sites.weibo import Weibo
 
+_TOKENS = b'{"retcode":20000000,"msg":"succ","data":{"sub":"s","subp":"p"}}'
+
 
 def answer(body: bytes, *cookies: str, status: int = 200) -> Page:
     headers = tuple(("set-cookie", cookie) for cookie in cookies)
@@ -126,6 +128,56 @@ def test_an_entry_page_without_a_request_id(body: bytes) -> None:
     assert read(answer(b'var request_id = "0a1b";', status=403), entry) is None
 
 
+def test_each_step_carries_the_cookies_of_those_before_it() -> None:
+    """As a browser does: what an answer sets goes with the next request, and into the session; what
+    a later one deletes does not."""
+    entry = read(answer(_NO, "a=1; path=/", "b=1"))
+    assert isinstance(entry, Request)
+    assert dict(entry.headers)["Cookie"] == "a=1; b=1"
+    again = read(answer(b'var request_id = "0a1b";', "a=; Max-Age=0", "c=3"), entry)
+    assert isinstance(again, Request)
+    assert dict(again.headers)["Cookie"] == "b=1; c=3"
+    second = read(answer(b'f({"retcode":20000000,"data":{"tid":"01A"}})', "b=2"), again)
+    assert isinstance(second, Request)
+    assert dict(second.headers)["Cookie"] == "b=2; c=3"
+    assert read(answer(_TOKENS), second) == {"b": "2", "c": "3", "SUB": "s", "SUBP": "p"}
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        b"%s",
+        b"\xef\xbb\xbf%s",
+        b"try{visitor_gray_callback(%s);}catch(e){}",
+        b"if(window.f){f(%s)}",
+        b"(typeof f == 'function') && f( \n%s\n );",
+        b"<script>document.domain='weibo.cn';parent.f(%s);done({})</script>",
+        b"/* {a: 1} */ f(%s) // \xb3\xc9\xb9\xa6\xb3\xc9\xb9\xa6",
+    ],
+)
+def test_whatever_stands_around_the_answer(around: bytes) -> None:
+    """The object that says how it went is found in any frame of a script, or in none."""
+    assert read(answer(around % _TOKENS)) == {"SUB": "s", "SUBP": "p"}
+
+
+@pytest.mark.parametrize("data", [b"[]", b'""', b"null", b"{}", b"false"])
+def test_no_tokens_need_be_no_object(data: bytes) -> None:
+    """An empty one often is a list: a session is read from the headers, a refusal leads on."""
+    assert read(answer(b'f({"retcode":20000000,"data":%s})' % data, "SUB=s")) == {"SUB": "s"}
+    assert isinstance(read(answer(b'f({"retcode":50111001,"data":%s})' % data)), Request)
+
+
+def test_cookies_that_are_none() -> None:
+    """What has expired, or is meant for others, is no token, and hides none of the body."""
+    gone = "SUB=old; expires=Thu, 01-Jan-1970 00:00:01 GMT"
+    assert read(answer(_TOKENS, gone)) == {"SUB": "s", "SUBP": "p"}
+    assert read(answer(_TOKENS, "SUB=")) == {"SUB": "s", "SUBP": "p"}
+    assert read(answer(_TOKENS, "SUB=h", "SUB=x; domain=.other.example")) == {
+        "SUB": "h",
+        "SUBP": "p",
+    }
+
+
 def test_cookies_of_headers_and_body() -> None:
     """All cookies belong together; those of the headers win over the body's."""
     page = answer(
@@ -133,7 +185,6 @@ def test_cookies_of_headers_and_body() -> None:
         "SUB=_2FromHeader; expires=Wed, 21 Nov 2029 10:00:00 GMT; domain=.weibo.cn; HttpOnly",
         "_T_WM=123; path=/",
         "OLD=deleted; Max-Age=0",
-        "BAD NAME=x",
         "EVIL=a\r\nHost: b",
         "nothing",
     )

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import OWNER, SITE, fixture, judge, page
 from weibo_crawler.records import ECHO_LISTS, Edge, Request, Verdict
@@ -12,6 +13,7 @@ NOT_UTF_8 = "another encoding: {} of {} characters are no UTF-8"
 LATER = SITE.posts(OWNER, "page=2")
 NOTHING = '{"ok":0,"msg":"\\u8fd9\\u91cc\\u8fd8\\u6ca1\\u6709\\u5185\\u5bb9","data":{"cards":[]}}'
 TOO_OFTEN = '{"ok":0,"errno":"100005","msg":"请求过于频繁,歇歇吧"}'
+LED = "a page that leads to the login"
 WALL = '{"ok":-100,"url":"https://passport.weibo.com/sso/signin?entry=wapsso&r=/captcha/show"}'
 CAPTCHA = '{"ok":-100,"errno":"-100","msg":"","url":"https://m.weibo.cn/captcha/show?backUrl="}'
 
@@ -40,6 +42,15 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
     """A status that refuses is believed, and no body under it is taken for a fact."""
     reading = judge(body, status=status)
     assert (reading.verdict, reading.why) == (verdict, why)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("body", ["", "<html>", NOTHING])
+def test_trouble_that_says_when_to_come_back_is_a_refusal(status: int, body: str) -> None:
+    """Law 10: who says so is not asked again before that, and no page fails by it."""
+    answer = replace(page(body.encode(), status), headers=(("retry-after", "30"),))
+    reading = SITE.read(LATER, answer)
+    assert (reading.verdict, reading.why, reading.is_ban) == (V.THROTTLED, str(status), False)
 
 
 def test_a_lost_address_of_texts_refuses_nobody() -> None:
@@ -476,6 +487,22 @@ def test_no_content(body: str, request_: object) -> None:
             "a page that loads a captcha",
         ),
         (b"<script>initGeetest({gt: 1})</script>", V.CAPTCHA, "a page that loads a captcha"),
+        (
+            b'<script>location.replace("https://m.weibo.cn/captcha/show")</script>',
+            V.CAPTCHA,
+            "a page that loads a captcha",
+        ),
+        *(
+            (script % b"'https://passport.weibo.com/visitor/visitor?a=enter'", V.LOGIN_WALL, LED)
+            for script in (
+                b"<script>location.href = %s</script>",
+                b"<script>window.location=%s;</script>",
+                b"<script>top.location.replace( %s )</script>",
+                b'<meta http-equiv=refresh content="0; URL=%s">',
+            )
+        ),
+        (b'<script src="https://login.sina.com.cn/js/ssologin.js"></script>', V.NOT_JSON, ""),
+        (b"<script>location = 'http://portal.example/sso/signin'</script>", V.NOT_JSON, ""),
         (b"", V.SERVER_TROUBLE, "empty body"),
         (b" \r\n", V.SERVER_TROUBLE, "empty body"),
     ],

@@ -7,7 +7,7 @@ from weibo_crawler.records import Page, Request
 
 Headers = tuple[tuple[str, str], ...]
 
-KEPT_HEADERS = ("content-type", "retry-after", "location")  # and each set-cookie
+KEPT_HEADERS = ("content-type", "retry-after", "location", "date")  # and each set-cookie
 
 
 class Transport(Protocol):

@@ -1,6 +1,7 @@
 """Visitor sessions: one for each egress, asked for when first needed, shared by all callers."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
@@ -13,12 +14,13 @@ from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
 from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S, Enders, Wall
 from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
+from weibo_crawler.sites.cookies import are_too_large, merge_cookies
 
+_log = logging.getLogger(__name__)
 STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
 
@@ -62,6 +64,7 @@ class Visitor:
         self._touched: set[str] = set()
         self.is_news = False  # whether a session was opened that others do not know of
         self._can_be_had = False  # whether any session was opened, here or by who handed it on
+        self._is_told = False  # why one could not be
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
         self._landings: dict[str, asyncio.Event] = {}  # of the egresses whose sessions are full
         self._next: dict[str, list[Request]] = {}  # by egress: steps taken, the next one
@@ -170,7 +173,7 @@ class Visitor:
         if not set_cookies:
             return
         host = urlsplit(request.url).hostname or ""
-        cookies = merge_cookies(visit.cookies, set_cookies, host, page.fetched_at)
+        cookies = merge_cookies(visit.cookies, set_cookies, (host,), page.fetched_at)
         if are_too_large(cookies):
             self.retire(egress, use)
         elif cookies != visit.cookies:
@@ -298,7 +301,7 @@ class Visitor:
             steps = [request]
             self._counters.add("session.asked")
             visit.asks(loop.time())
-        cookies = None
+        cookies, why = None, ""
         try:
             page = await send(steps[-1], self._site.session_headers({}), egress)
             given = self._site.read_session(page, steps[-1])
@@ -308,10 +311,11 @@ class Visitor:
                     return None
             elif given is not None and not are_too_large(given):
                 cookies = given
+            why = f"an answer of {page.status} holds none"
         except EgressFailed as failure:
             return failure
-        except TransportError:
-            pass  # as an answer without a session
+        except TransportError as error:
+            why = str(error)  # as an answer without a session
         if cookies is not None:
             visit.opened(cookies, loop.time())
             self._counters.add("session.opened")
@@ -322,5 +326,9 @@ class Visitor:
         else:
             visit.not_opened(loop.time())
             self._counters.add("session.failed")
+            if not self._is_told:
+                self._is_told = True
+                host = urlsplit(steps[-1].url).netloc
+                _log.warning("%s gives no visitor session: %s", host, why)
         self._renewed(egress)
         return None

@@ -7,13 +7,16 @@ it gives nothing, the page from which browsers come is asked for what they send.
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from random import Random
 from typing import Any
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
 
 from weibo_crawler.records import Kind, Page, Request
+from weibo_crawler.sites.cookies import merge_cookies
+from weibo_crawler.sites.weibo.loose import NotJson, first_value
 
 _SUCCESS = "20000000"
 _VERSION = "20250916"  # of the visitor script, as weibo_api.md has it
@@ -23,6 +26,9 @@ _FILLED_IN = re.compile(
     rb"""\b(request_id|rid)["']?\s*[=:]\s*["']([\w-]{1,64})["']|\b(ver)["']?\s*[=:]\s*["']?(\d{8})\b"""
 )
 _HEADERS = (("Accept", "*/*"),)
+_DOMAIN = "weibo.cn"  # of the site, for which cookies are set wherever its answers come from
+_OBJECTS = re.compile(r"\{")
+_MOST_OBJECTS = 50  # that are looked at; a frame of a script has a few
 _COOKIE_PART = re.compile(r"[!-+\--:<-~]+")  # visible ASCII without "," and ";"
 
 
@@ -35,8 +41,8 @@ class _Tokens(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    retcode: int | str | None = None
-    data: _Tokens | None = None
+    retcode: int | str
+    data: Any = None  # where there are no tokens often no object
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -52,7 +58,7 @@ def read_session(
     page: Page, asked: Request, visitor_url: str, return_url: str
 ) -> Mapping[str, str] | Request | None:
     """The cookies: all that are set, and SUB and SUBP, which the body holds too. Without a SUB: the
-    request that is to follow.
+    request that is to follow, which carries what is set until now.
 
     asked: what `page` answers. A tid alone is followed by the request that gives the cookies for
     it. Where a form that we filled in by ourselves has no success, the entry page follows, and that
@@ -62,25 +68,44 @@ def read_session(
     """
     if not 200 <= page.status < 300:
         return None
+    cookies = _cookies(page, asked, return_url)
+    given = _given(page, asked, visitor_url, return_url)
+    if isinstance(given, _Tokens):
+        for name, value in (("SUB", given.sub), ("SUBP", given.subp)):
+            if not cookies.get(name) and isinstance(value, str) and _COOKIE_PART.fullmatch(value):
+                cookies[name] = value
+        if cookies.get("SUB"):
+            return cookies
+        given = _incarnate(given, visitor_url)
+    if given is None or not cookies:
+        return given
+    return msgspec.structs.replace(given, headers=(*given.headers, ("Cookie", _joined(cookies))))
+
+
+def _given(
+    page: Page, asked: Request, visitor_url: str, return_url: str
+) -> _Tokens | Request | None:
+    """What an answer holds, or what is to be asked for in its place."""
     if asked.method == "GET" and _ENTER in asked.url:
         return _as_entered(page, asked, visitor_url, return_url)
-    start, end = page.body.find(b"("), page.body.rfind(b")")  # window.f && f({…});
-    try:
-        answer = _DECODER.decode(page.body[start + 1 : max(end, 0)])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    answer = _answer(page)
+    if answer is None:
         return None
-    if str(answer.retcode) != _SUCCESS:
-        is_first = asked.method == "POST" and "Referer" not in dict(asked.headers)
-        is_known = is_first and answer.retcode is not None
-        return _entry(visitor_url, return_url, page.fetched_at) if is_known else None
-    cookies = dict(_set_cookies(page))
-    if answer.data is not None:
-        for name, value in (("SUB", answer.data.sub), ("SUBP", answer.data.subp)):
-            if isinstance(value, str) and _COOKIE_PART.fullmatch(value):
-                cookies.setdefault(name, value)
-    if "SUB" in cookies:
-        return cookies
-    return None if answer.data is None else _incarnate(answer.data, visitor_url)
+    if str(answer.retcode) == _SUCCESS:
+        return msgspec.convert(answer.data if isinstance(answer.data, dict) else {}, _Tokens)
+    is_first = asked.method == "POST" and "Referer" not in dict(asked.headers)
+    return _entry(visitor_url, return_url, page.fetched_at) if is_first else None
+
+
+def _answer(page: Page) -> _Answer | None:
+    """The object that says how it went, whatever frame it stands in: window.f && f({…});"""
+    text = page.body.decode("utf-8", "replace")
+    for begin in islice(_OBJECTS.finditer(text), _MOST_OBJECTS):
+        try:
+            return _DECODER.decode(first_value(text, begin.start()))
+        except (NotJson, msgspec.DecodeError, RecursionError):
+            continue
+    return None
 
 
 def _post(
@@ -154,18 +179,17 @@ def _incarnate(given: _Tokens, visitor_url: str) -> Request | None:
 def session_headers(user_agent: str, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The same User-Agent for the whole session, and its cookies."""
     agent = (("User-Agent", user_agent),)
-    if not cookies:
-        return agent
-    return (*agent, ("Cookie", "; ".join(f"{name}={value}" for name, value in cookies.items())))
+    return (*agent, ("Cookie", _joined(cookies))) if cookies else agent
 
 
-def _set_cookies(page: Page) -> list[tuple[str, str]]:
-    """Name and value of each Set-Cookie that sets something and fits into a header."""
-    pairs = []
-    for header, text in page.headers:
-        name, _, value = text.partition(";")[0].partition("=")
-        name, value = name.strip(), value.strip()
-        fits = _COOKIE_PART.fullmatch(name) and _COOKIE_PART.fullmatch(value)
-        if header == "set-cookie" and fits and value != "deleted":
-            pairs.append((name, value))
-    return pairs
+def _cookies(page: Page, asked: Request, return_url: str) -> dict[str, str]:
+    """Those that went with the request, and what its answer makes of them."""
+    sent = dict(asked.headers).get("Cookie", "")
+    before = dict(pair.split("=", 1) for pair in filter(None, sent.split("; ")))
+    lines = [value for name, value in page.headers if name == "set-cookie"]
+    hosts = (urlsplit(page.url).hostname or "", urlsplit(return_url).hostname or "", _DOMAIN)
+    return merge_cookies(before, lines, hosts, page.fetched_at)
+
+
+def _joined(cookies: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())

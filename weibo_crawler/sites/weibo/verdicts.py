@@ -23,8 +23,11 @@ _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
 _OF_GUESTS = ("wbBotDetector", "visitor_gray_callback", "visitor/mini_original.js")  # what it loads
-_LOADED = re.compile(
-    r"""\b(?:src|action|url|location(?:\.href)?)\s*+=\s*+["']?+([^\s"'<>]++)""", re.IGNORECASE
+_ADDRESS = r"""\s*+["']*+([^\s"'<>]++)"""
+_LOADED = re.compile(rf"\b(?:src|action)\s*+={_ADDRESS}", re.IGNORECASE)
+_LED_TO = re.compile(
+    rf"\b(?:(?:url|location(?:\.href)?)\s*+=|location\.(?:replace|assign)\s*+\(){_ADDRESS}",
+    re.IGNORECASE,
 )
 _MORE_THAN_EARLY = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.REFUSED)
 
@@ -37,12 +40,15 @@ def nothing(request: Request, why: str = "no content") -> Reading:
 
 
 def of_status(page: Page) -> Reading | None:
-    """What the status alone says; None: look at the body. 4xx: `of_refused` looks further."""
+    """What the status alone says; None: look at the body. 4xx: `of_refused` looks further. Trouble
+    that says when to come back is a refusal until then, not of the page."""
     status = page.status
     if 300 <= status < 400:
         return _of_redirect(page)
     if 200 <= status < 500 and status != 408:
         return None
+    if page.header("retry-after"):
+        return refusal(Verdict.THROTTLED, str(status))
     return Reading(Verdict.SERVER_TROUBLE, why=str(status))
 
 
@@ -112,9 +118,11 @@ def of_html(body: bytes, request: Request) -> Reading:
     restriction = signs.restriction_in(text, request.kind)
     if restriction:
         return Reading(Verdict.RESTRICTED, why=restriction)
-    is_loaded = _of_places(_LOADED.findall(text), request.url) is Verdict.CAPTCHA
-    if is_loaded or "initGeetest" in text:
+    loaded, led_to = (_of_places(one.findall(text), request.url) for one in (_LOADED, _LED_TO))
+    if Verdict.CAPTCHA in (loaded, led_to) or "initGeetest" in text:
         return refusal(Verdict.CAPTCHA, "a page that loads a captcha")
+    if led_to is not None:
+        return refusal(led_to, "a page that leads to the login")
     title, notice = _TITLE.search(text), _notice(text)
     is_own = title is not None and _ERROR_TITLE in title[1]
     if not notice and not is_own:
