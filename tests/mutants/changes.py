@@ -225,7 +225,7 @@ CHANGES = [
     Change(
         "a page that names no next one is an end where such lists go on",
         "harvest/edges.py",
-        "self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)",
+        "self._is_looked = self._is_unnamed and asker.is_end(edge)",
         "self._is_looked = self._is_unnamed",
         "tests/harvest/test_run.py",
     ),
@@ -610,8 +610,8 @@ CHANGES = [
     Change(
         "what an old page lacks is gone",
         "posts/pages.py",
-        "lost = self.lost(page, ledger) - sightings.doubted",
-        "lost = self.lost(page, ledger)",
+        "is_first=not ledger.cursor) - sightings.doubted",
+        "is_first=not ledger.cursor)",
         f"{POSTS}/test_missed.py",
     ),
     Change(

@@ -167,7 +167,7 @@ class Exchange:
             if answer is None:
                 self._pool.tell(turn, Unused())
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
-        met = Met(answer, name, turn.generation, loop.time() - started)
+        met = Met(answer, name, turn.use.generation, loop.time() - started)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(met.elapsed_s))
         if not _is_clear(met) or name == asked.ask.avoid:

@@ -160,7 +160,7 @@ class EdgeReader:
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
         kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
-        self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)
+        self._is_looked = self._is_unnamed and asker.is_end(edge)
         self._is_unnamed = False
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)

@@ -16,10 +16,9 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import lexicon, people, timeline
 from weibo_crawler.simulator.company import Company
 from weibo_crawler.simulator.dice import Topic, dice, scatter
-from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
-from weibo_crawler.simulator.timeline import Calendar, Post
+from weibo_crawler.simulator.timeline import Calendar, Fates, Post, edited
 
 PAGE_OF_USERS = 20
 PAGE_OF_POSTS = 10

@@ -26,14 +26,13 @@ from typing import Any, TypeVar
 from weibo_crawler.config import resolve
 from weibo_crawler.errors import (
     BadConfig,
-    NewerSchema,
     NoStore,
     ReadOnly,
     StoreError,
     StoreFull,
     masked,
 )
-from weibo_crawler.store.sql.cursor import Cursor, check_released
+from weibo_crawler.store.sql.cursor import Cursor, check_schema
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -310,12 +309,7 @@ def migrate(
         )
     with immediate(conn):
         version = schema_version(conn, component)  # another process may have been first
-        if version > len(migrations):
-            raise NewerSchema(
-                f"{path}: {component} have schema version {version}, this program knows "
-                f"{len(migrations)}: upgrade weibo-crawler, or name another file"
-            )
-        check_released(version, migrations, f"{path}: {component}")
+        check_schema(version, migrations, f"{path}: {component}", "file")
         conn.execute(_VERSIONS)
         for script in filter(None, migrations[version:]):
             for statement in _statements(script):
