@@ -127,7 +127,6 @@ class Database:
         return conn
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """See `sql.cursor.Database`."""
         with self.translated():
             return self.conn().execute(sql.replace("%s", "?"), values).fetchall()
 
