@@ -24,6 +24,7 @@ from weibo_crawler.records import (
     ECHO_LISTS,
     FACTS,
     OF_USERS,
+    PEOPLE_LISTS,
     REFUSALS,
     Edge,
     FanPage,
@@ -46,8 +47,7 @@ SHOWN = "walk.shown"
 GONE_ONCE = "gone, says the site; it is asked once more"
 # of what page the emptiness ends an edge
 KINDS = {
-    Edge.FANS: Kind.FANS,
-    Edge.FOLLOWS: Kind.FOLLOWS,
+    **PEOPLE_LISTS,
     **{one.edge: one.kind for one in ECHO_LISTS},
     Edge.REPOSTS: Kind.POSTS,
     Edge.MENTIONS: Kind.POSTS,

@@ -42,6 +42,7 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.records import (
     ECHO_LISTS,
+    PEOPLE_LISTS,
     EchoList,
     EchoPage,
     Edge,
@@ -287,7 +288,7 @@ class EdgeReader:
         self, edge: Edge, progress: Progress, expect: Expect = Expect.UNKNOWN
     ) -> Fetched:
         site, uid, cursor = self._source.site, self._entry.uid, progress.cursor
-        is_list = edge in (Edge.FANS, Edge.FOLLOWS)
+        is_list = edge in PEOPLE_LISTS
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
         ask = Ask(
             request,

@@ -6,7 +6,18 @@ from random import Random
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.records import WAYS, Edge, Id, Kind, Media, Page, Reading, Request, Seed
+from weibo_crawler.records import (
+    PEOPLE_LISTS,
+    WAYS,
+    Edge,
+    Id,
+    Kind,
+    Media,
+    Page,
+    Reading,
+    Request,
+    Seed,
+)
 from weibo_crawler.sites.weibo import reading, seeds, session
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
 from weibo_crawler.sites.weibo.media import read_media
@@ -17,7 +28,6 @@ _LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
 _EVERYBODY_KNOWS = 2803301701  # 人民日报, for years among the accounts with most fans
 _HOST = "m.weibo.cn"
-_KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 
 
 class Weibo(Addresses):
@@ -53,9 +63,9 @@ class Weibo(Addresses):
 
     def announced_pages(self, edge: Edge, announced: int) -> int:
         """20 users a page; a list shows no more than its last page (weibo_api.md, "Endpoints")."""
-        if edge not in _KINDS:
+        if edge not in PEOPLE_LISTS:
             return 0
-        return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[_KINDS[edge]])
+        return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[PEOPLE_LISTS[edge]])
 
     def read(self, request: Request, page: Page) -> Reading:
         return reading.read(request, page)
