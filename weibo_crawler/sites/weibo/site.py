@@ -6,20 +6,9 @@ from random import Random
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.records import (
-    PEOPLE_LISTS,
-    WAYS,
-    Edge,
-    Id,
-    Kind,
-    Media,
-    Page,
-    Reading,
-    Request,
-    Seed,
-)
+from weibo_crawler.records import WAYS, Id, Kind, Media, Page, Reading, Request, Seed
 from weibo_crawler.sites.weibo import reading, seeds, session
-from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
+from weibo_crawler.sites.weibo.addresses import Addresses
 from weibo_crawler.sites.weibo.media import read_media
 from weibo_crawler.sites.weibo.strangers import HOSTS, Strangers
 
@@ -60,12 +49,6 @@ class Weibo(Addresses):
 
     def home(self, uid: Id) -> str:
         return f"{self.base}/u/{uid}"
-
-    def announced_pages(self, edge: Edge, announced: int) -> int:
-        """20 users a page; a list shows no more than its last page (weibo_api.md, "Endpoints")."""
-        if edge not in PEOPLE_LISTS:
-            return 0
-        return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[PEOPLE_LISTS[edge]])
 
     def read(self, request: Request, page: Page) -> Reading:
         return reading.read(request, page)
