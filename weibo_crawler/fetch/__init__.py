@@ -13,7 +13,6 @@ from weibo_crawler.fetch.fetcher import Fetcher as Fetcher
 from weibo_crawler.fetch.opening import open_downloads as open_downloads
 from weibo_crawler.fetch.opening import open_fetcher as open_fetcher
 from weibo_crawler.fetch.pool import Leases as Leases
-from weibo_crawler.fetch.source import SHUT as SHUT
 from weibo_crawler.fetch.source import Ask as Ask
 from weibo_crawler.fetch.source import Fetched as Fetched
 from weibo_crawler.fetch.source import PageSource as PageSource
