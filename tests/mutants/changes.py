@@ -2015,7 +2015,7 @@ CHANGES = [
     Change(
         "all that are under way find out together that a kind is shown to nobody",
         "fetch/fetcher.py",
-        "        if self._pool.is_suspected(kind):\n            async with",
+        "        if self._pool.endpoints.is_suspected(kind):\n            async with",
         "        if False:\n            async with",
         f"{FETCH}/test_endpoints.py",
     ),
@@ -2297,7 +2297,7 @@ CHANGES = [
     Change(
         "a request that waited in the transport is sent by an egress of others",
         "fetch/pool/pool.py",
-        "self._sender.end_at(self._ring.until)",
+        "self._sender.end_at(self.ring.until)",
         "pass",
         f"{FETCH}/test_leases.py::test_nothing_begins_once_the_leases_are_over",
     ),

@@ -197,10 +197,10 @@ class Exchange:
         met = replace(
             met,
             retry_after_s=None if page is None else retry_after_s(page),
-            is_healthy=self._pool.is_healthy(met.egress),
+            is_healthy=self._pool.ring.is_healthy(met.egress),
             has_shown=(met.egress, ask.request.kind) in self._shown,
             is_direct=turn.egress.proxy_url is None,
-            is_only=self._pool.is_single,
+            is_only=self._pool.ring.is_single,
             is_outage=self._pool.is_outage,
             is_common_wall=self._others.is_common(ask.request, ask.nth, loop.time()),
             is_first_shown=self._others.is_first_shown(ask.request.kind),

@@ -394,7 +394,7 @@ class Ring:
 
     @property
     def is_single(self) -> bool:
-        """Whether there is no choice."""
+        """Whether there is one egress only, so that no other one can be a second witness."""
         return len(self._slots) < 2
 
     @property

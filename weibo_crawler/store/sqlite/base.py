@@ -477,5 +477,4 @@ def _forget_in_child() -> None:
         database._in_child()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(before=_close_before_fork, after_in_child=_forget_in_child)
+os.register_at_fork(before=_close_before_fork, after_in_child=_forget_in_child)
