@@ -97,6 +97,5 @@ class Task:
             os._exit(error.exit_code)
 
     def close(self) -> None:
-        """Close what it opened."""
         self._warned.close()
         self.home.__exit__()

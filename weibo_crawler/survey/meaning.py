@@ -121,7 +121,6 @@ def _announced(by_name: Mapping[str, Look], shown: PostPage) -> int:
 
 
 def _requests(shown: PostPage, posts: Posts, by_name: Mapping[str, Look]) -> int:
-    """Of page 1 and what belongs to it."""
     cut = sum(not post.text_complete for post in shown.posts)
     below: int = sum(
         min(getattr(posts, one.name), sum(bool(one.announced(post)) for post in shown.posts))

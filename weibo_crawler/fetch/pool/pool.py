@@ -308,7 +308,6 @@ class Pool:
     # -- may it go?
 
     async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
-        """Wait for the turn of an egress."""
         loop = asyncio.get_running_loop()
         while True:
             self._stop_if_over()

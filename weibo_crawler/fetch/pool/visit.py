@@ -114,7 +114,6 @@ class Visit:
         return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
-        """A new session."""
         self._begin(cookies, now if self.generation else None)
         self.is_open = True
 
