@@ -1,4 +1,5 @@
-"""Settings: typed, read once, from a TOML file and WEIBO_<SECTION>__<KEY> variables.
+"""Settings: typed, read once, from a TOML file and WEIBO_<SECTION>__<KEY> variables. What each
+means says conf/crawler.toml.
 
 The variables win over the file, the file over the defaults below. No file at all is fine.
 Relative paths and SQLite addresses in a file are relative to the folder of that file; those of
@@ -50,9 +51,7 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Site(_Section, frozen=True, forbid_unknown_fields=True):
-    """Which site, and where it is. name: a folder of weibo_crawler/sites, or an entry point of the
-    group weibo_crawler.sites. base_url: unset = where the site itself is. visitor_url: "" = no
-    visitor session; unset = the live site's own, or none where base_url is another address."""
+    """Which site, and where it is."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}$")] = "weibo"
     base_url: str | None = None
@@ -70,8 +69,7 @@ class Site(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Store(_Section, frozen=True, forbid_unknown_fields=True):
-    """Where users and tables live. The password is that of the SQL account. hbase_command: starts
-    the HBase shell, by which `init` makes tables in HBase."""
+    """Where users and tables live. The password is that of the SQL account."""
 
     users: str = "sqlite:///data/users.db"
     tables: str = "sqlite:///data/tables.db"
@@ -87,17 +85,7 @@ class Store(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
-    """processes: how many walk side by side, each with fetch.concurrency. edges: how one user leads
-    to others. edges_if_walled: walked beside them for a user of whom guests are not shown one of
-    these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
-    and mentions; comments_posts, reposters_posts: of how many posts, those of page 1 that announce
-    most, the first comments, or reposts, are read; mentions_per_page: names that are resolved, of a
-    page of posts. topic_pages: pages of a topic that are read. keep_edges: keep who was seen in
-    whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
-    pages of posts, comments and reposts that were read, some 10 kB each, until `posts` has used
-    them: so it does not ask for them again. dry_price: where only what promises little is left
-    (posts with few comments), and a new user costs more requests than this, the harvest ends; the
-    next one goes on. 0 = never."""
+    """keep_edges: of everybody on each page, also of those with too few fans."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -127,16 +115,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
-    """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
-    the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
-    days; `posts --follow` waits for up to ten where the pace is short. profile_days: what page 1 of
-    a user's posts does not show of the profile is asked for once in so many days. info_days: the
-    page of basic information (province and city, registration) is asked for once in so many days, a
-    request a user; 0 = never. users_in_flight: 0 = as many as requests under way. comments,
-    reposts: of how many posts of each page of posts the first page of comments, or of who reposted
-    them, is read, the newest first; one request each; 0 = none. below_pages: how many pages of such
-    a list under one post are read. keep_versions: how many versions of the counts of a post are
-    kept, its history."""
+    """revisit_posts: so many are expected by the user's own posting rate. comments, reposts: of the
+    newest posts of a page."""
 
     max_pages: Positive | None = None
     users_in_flight: Annotated[int, Meta(ge=0, le=10_000)] = 0
@@ -154,15 +134,9 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Pace(_Section, frozen=True, forbid_unknown_fields=True):
-    """requests_per_second is per egress; 0 = no limit but what refusals tell, for loopback
-    addresses only. It is the ceiling of a rate that refusals multiply by fall_factor, down to
-    min_requests_per_second (unset: 1/64 of the ceiling), and each good answer raises by rise_share
-    of the ceiling (by less near the rate that was refused last). The run stops (exit code 4) when
-    stop_share of the last stop_window answers (or of two for each egress, where that is more) were
-    refusals (of the last hour, too, where the egresses rest for them), or clearly more than
-    drift_share of the last stop_window pages (at least 50) of an unknown shape, of ten users or
-    more, or when nothing is shown where something is known to be, or when for give_up_s refusals
-    and failures of the egresses were all that came (0: never)."""
+    """stop_window, stop_share: refusals of the last hour count where the egresses rest for them.
+    drift_share: of pages of ten users or more. A run also stops when nothing is shown where
+    something is known to be."""
 
     requests_per_second: Rate = 1 / 3
     min_requests_per_second: Rate | None = None
@@ -181,15 +155,7 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Egress(_Section, frozen=True, forbid_unknown_fields=True):
-    """Ways out. proxies_file: proxies, one address a line, or as JSON; proxies_url: an address that
-    answers with such a list; both are read again every reload_s. direct: use the direct connection
-    too. when_empty: what a run does while all its egresses rest or are dead: wait, or stop.
-    lease_s: how long a process may use an egress without asking again; at least six times
-    fetch.connect_timeout_s, as a connection that is being made may outlast it. direct_name: what
-    the public address of the direct connection is called, None = the host's name; processes with
-    the same one share its pace. bind: local addresses that direct connections go from, each an
-    egress with a pace of its own; a machine uses those that it has; empty = one direct connection,
-    from whichever address the system takes."""
+    """Ways out."""
 
     proxies_file: str | None = None
     proxies_url: str | None = None
@@ -212,16 +178,14 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Session(_Section, frozen=True, forbid_unknown_fields=True):
-    """Visitor sessions. enabled: false = none is asked for, as with site.visitor_url = "".
-    per_hour: how often one egress asks for one in any hour; without a pace limit: no ceiling."""
+    """Visitor sessions. per_hour: without a pace limit there is no ceiling."""
 
     enabled: bool = True
     per_hour: Annotated[int, Meta(ge=1, le=3600)] = 30
 
 
 class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
-    """concurrency: requests under way at once, 0 = as many as the pace of the egresses needs at the
-    response times that they have (`Fetcher.room`)."""
+    """concurrency: 0 = as `Fetcher.room` tells."""
 
     transport: Literal["auto", "requests", "wreq"] = "auto"
     concurrency: Annotated[int, Meta(ge=0, le=1024)] = 0
@@ -234,18 +198,14 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Media(_Section, frozen=True, forbid_unknown_fields=True):
-    """Pictures and videos (`media`). requests_per_second: per egress, a budget of its own, as other
-    hosts hold them; 0 = no limit, for loopback addresses only. max_file_bytes: a larger file is
-    left out."""
+    """Pictures and videos (`media`)."""
 
     requests_per_second: Rate = 1.0
     max_file_bytes: Positive = 1_000_000_000
 
 
 class Archive(_Section, frozen=True, forbid_unknown_fields=True):
-    """Every answer of the site as WARC 1.1. folder: where the files go, None = none are written; an
-    address hdfs://…: each is put there when it is full or the run ends. max_file_bytes: a file that
-    has reached it is closed, and another one begun."""
+    """Every answer of the site as WARC 1.1. folder: None = none are written."""
 
     folder: str | None = None
     max_file_bytes: Annotated[int, Meta(ge=1_000, le=10**12)] = 1_000_000_000
@@ -253,9 +213,8 @@ class Archive(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
-    """Import by Sqoop 1.4.7. maps: how many of its maps read at once. jdbc_parameters: behind the
-    question mark of the database's JDBC address. options: more words for Sqoop, `-D name=value`
-    first."""
+    """Import by Sqoop 1.4.7. jdbc_parameters: behind the question mark of the database's JDBC
+    address."""
 
     command: str = "sqoop"
     maps: Count = 2
@@ -264,13 +223,7 @@ class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Hadoop(_Section, frozen=True, forbid_unknown_fields=True):
-    """The posts job on YARN (`posts --runner hadoop`). command: runs `hadoop`; streaming_jar: unset
-    = looked for in the usual places; folder: in HDFS, a full address, unset = weibo-crawler in the
-    user's home. resourcemanager, jobhistory, namenode: their web addresses, of the first and the
-    last several with commas between where there are; namenode: unset = HDFS by `command`. python:
-    as the nodes call it, of the minor version that weibo-crawler runs with. running_maps: at once,
-    None = as many as the cluster gives. jobconf: further `name=value`; hbase_jars: for `posts
-    --input hbase`."""
+    """The posts job on YARN (`posts --runner hadoop`)."""
 
     command: str = "hadoop"
     streaming_jar: str | None = None

@@ -95,7 +95,6 @@ class Mapper:
         return self._crawler
 
     def take(self, line: str) -> None:
-        """One line of the input."""
         with self._ending_in_order():
             if self._feed is not None:
                 self._feed.put(row_uid(line))
@@ -118,7 +117,6 @@ class Mapper:
         self.close()
 
     def close(self) -> None:
-        """Close what it opened."""
         self._outcomes.close()
         self.crawler.close()
         assert self._home is not None

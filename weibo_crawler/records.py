@@ -241,6 +241,8 @@ class Kind(StrEnum):
     MEDIA = "media"  # a picture or a video, which no site reads either
 
 
+# lists of people, and what asks for them
+PEOPLE_LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 # what tells whether the site shows anything of a user
 OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 

@@ -22,7 +22,7 @@ BASE_S, CAP_S = 30.0, 900.0
 
 
 def _ring(*egresses: Egress, rate: float = 0.5) -> Ring:
-    return Ring(egresses, Pace(requests_per_second=rate), rest_base_s=BASE_S, rest_cap_s=CAP_S)
+    return Ring(egresses, Pace(requests_per_second=rate))
 
 
 def _health(ring: Ring, name: str) -> Health:
@@ -42,6 +42,7 @@ class RingMachine(RuleBasedStateMachine):
         self.egresses = ([DIRECT] if has_direct or not proxies else []) + PROXIES[:proxies]
         self.rate, self.now, self.rng = rate, 1000.0, Random(seed)
         self.ring = _ring(*self.egresses, rate=rate)
+        self.base_s, self.cap_s = (BASE_S, CAP_S) if rate else (0.2, 2.0)
         self.spares = [Egress(f"10.0.1.{n}:80", f"http://10.0.1.{n}:80") for n in range(3)]
         self.reserved: list[tuple[float, Choice]] = []
         self.flying: list[str] = []
@@ -140,8 +141,8 @@ class RingMachine(RuleBasedStateMachine):
         self.ring.refused(name, self.now, self.rng, retry_after_s, is_ban=is_ban)
         assert _health(self.ring, name) is Health.RESTING
         rate = next(status.rate for status in standings(self.ring) if status.name == name)
-        least_s = BASE_S / 2 if is_ban or not rate else min(BASE_S / 2, 1 / rate)
-        rest_s = max(min(retry_after_s or 0.0, 4 * CAP_S), 0.0 if was_resting else least_s)
+        least_s = self.base_s / 2 if is_ban or not rate else min(self.base_s / 2, 1 / rate)
+        rest_s = max(min(retry_after_s or 0.0, 4 * self.cap_s), 0.0 if was_resting else least_s)
         self.rests_until[name] = max(self.rests_until[name], self.now + rest_s)
 
     @precondition(lambda self: self.flying)

@@ -274,7 +274,7 @@ CHANGES = [
     Change(
         "a page that names no next one is an end where such lists go on",
         "harvest/edges.py",
-        "self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)",
+        "self._is_looked = self._is_unnamed and asker.is_end(edge)",
         "self._is_looked = self._is_unnamed",
         "tests/harvest/test_run.py",
     ),
@@ -659,8 +659,8 @@ CHANGES = [
     Change(
         "what an old page lacks is gone",
         "posts/pages.py",
-        "lost = self.lost(page, ledger) - sightings.doubted",
-        "lost = self.lost(page, ledger)",
+        "is_first=not ledger.cursor) - sightings.doubted",
+        "is_first=not ledger.cursor)",
         f"{POSTS}/test_missed.py",
     ),
     Change(
@@ -2064,7 +2064,7 @@ CHANGES = [
     Change(
         "all that are under way find out together that a kind is shown to nobody",
         "fetch/fetcher.py",
-        "        if self._pool.is_suspected(kind):\n            async with",
+        "        if self._pool.endpoints.is_suspected(kind):\n            async with",
         "        if False:\n            async with",
         f"{FETCH}/test_endpoints.py",
     ),
@@ -2346,7 +2346,7 @@ CHANGES = [
     Change(
         "a request that waited in the transport is sent by an egress of others",
         "fetch/pool/pool.py",
-        "self._sender.end_at(self._ring.until)",
+        "self._sender.end_at(self.ring.until)",
         "pass",
         f"{FETCH}/test_leases.py::test_nothing_begins_once_the_leases_are_over",
     ),

@@ -17,7 +17,6 @@ from weibo_crawler.store.rows.cells import to_iso
 
 HOUR, DAY = 3600.0, 86_400.0
 T0 = 1_790_000_000.0
-GUEST = 10  # posts that a guest is shown
 
 
 class Clock:

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import SHUT, Ask, Fetched, Room
+from weibo_crawler.fetch import Ask, Fetched, Room
+from weibo_crawler.fetch.source import SHUT
 from weibo_crawler.records import (
     ECHO_LISTS,
     BasicInfo,

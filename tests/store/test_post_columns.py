@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from tests.store.test_cells import posts, times
+from weibo_crawler.analysis.batches import post_columns
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Post
 from weibo_crawler.store import Row
 from weibo_crawler.store.rows.cells import gone_cells, post_cells, read_post
 from weibo_crawler.store.rows.fields import POSTS, in_cells
 from weibo_crawler.store.rows.keys import post_key
-from weibo_crawler.store.rows.post_columns import post_columns
 
 NAMES = tuple(POSTS)
 KEY = post_key(5, 11)

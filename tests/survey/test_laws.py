@@ -12,12 +12,12 @@ from tests.survey.recordings import cases
 from weibo_crawler.cli.site_check import Found, look_at_the_site, states
 from weibo_crawler.config import Fetch, Pace, Posts, Settings, Site, Store
 from weibo_crawler.home import Home
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import PEOPLE_LISTS, Verdict
 from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.world import World
-from weibo_crawler.survey.looks import LATER_POSTS, LISTS, POSTS, PROFILE
+from weibo_crawler.survey.looks import LATER_POSTS, POSTS, PROFILE
 from weibo_crawler.survey.recording import outline, read
 
 _DAY = 86_400
@@ -60,7 +60,7 @@ def test_what_is_said_is_the_law(seed: int, tmp_path: Path) -> None:
     looks = {look.name: look for look in found.looks}
     assert looks[PROFILE].is_shown, looks
     _check_depth(found, laws)
-    for name, wall in ((name, laws.fans_wall) for name in LISTS.values()):
+    for name, wall in ((name, laws.fans_wall) for name in PEOPLE_LISTS):
         assert looks[name].is_walled is False or wall is not None, looks[name]
     wrong = {look.name: look.reading for look in found.looks if look.is_wrong}
     drifted = {name for name, reading in wrong.items() if reading.verdict is Verdict.DRIFTED}

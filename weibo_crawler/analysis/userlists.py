@@ -31,7 +31,6 @@ class Kept(Protocol):
 
 
 def kept_in(users: Frontier, tables: Tables) -> Kept:
-    """The userlist of a crawl."""
     return users if HELD.get(users) is None else _Rows(tables)
 
 

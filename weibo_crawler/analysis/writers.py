@@ -70,7 +70,6 @@ def _for_excel(name: str, value: object) -> object:
 
 
 def as_text(value: object) -> str:
-    """One value as a cell of text."""
     if isinstance(value, str):
         return value
     return "" if value is None else _encode(value).decode()

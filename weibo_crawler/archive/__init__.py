@@ -6,7 +6,5 @@ to the file of this process (`writer`). `reader` gives the answers back, and `bl
 out of them. warcio and zstandard are imported here and nowhere else.
 """
 
-from weibo_crawler.archive.opening import open_archive
-from weibo_crawler.archive.writer import Archive
-
-__all__ = ["Archive", "open_archive"]
+from weibo_crawler.archive.writer import Archive as Archive
+from weibo_crawler.archive.writer import open_archive as open_archive

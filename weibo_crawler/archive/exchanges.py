@@ -167,7 +167,6 @@ def _answer_head(page: Page, length: int) -> bytes:
 
 
 def _record(kind: str, date: str, record_id: str, named: Fields, block: bytes) -> bytes:
-    """One whole record."""
     first = f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {record_id}\r\n"
     last = f"WARC-Block-Digest: {_digest(block)}\r\nContent-Length: {len(block)}\r\n\r\n"
     return b"".join((first.encode(), _lines(named), last.encode(), block, b"\r\n\r\n"))

@@ -2,19 +2,25 @@
 
 import fcntl
 import os
+import secrets
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
+from weibo_crawler import config
 from weibo_crawler.archive import exchanges
 from weibo_crawler.archive.blanking import blanked
 from weibo_crawler.archive.exchanges import Fields
 from weibo_crawler.archive.members import SUFFIXES, compressor
-from weibo_crawler.archive.shelf import Shelf
+from weibo_crawler.archive.shelf import Put, Shelf
 from weibo_crawler.errors import NO_ROOM, StoreError, StoreFull
 from weibo_crawler.records import Answer, Id
 
 OPEN = ".open"  # the suffix of a file while it is written, or after its process was killed
+_OUTGOING = "archive-outgoing"  # where files are written that are to go elsewhere
 
 
 class Archive:
@@ -131,4 +137,35 @@ def store_error(path: Path | None, error: OSError) -> StoreError:
     return (StoreFull if is_full else StoreError)(
         f"archive.folder: cannot write {path}: {error.strerror}; {what} another folder, then run "
         "the same command again"
+    )
+
+
+def open_archive(
+    settings: config.Archive,
+    stage: str,
+    run_id: str,
+    *,
+    options: Mapping[str, bool | float],
+    is_gone: Callable[[], Callable[[Id], bool] | None],
+    put: Put | None = None,
+) -> Archive:
+    """The archive of this process for one stage of one run; close it after use.
+
+    options: what a later `reparse` must know of the run. put: copies a complete file to where
+    archive.folder is no folder of this machine. Errors: StoreError.
+    """
+    host = "".join(c for c in socket.gethostname() if c.isalnum() or c == "-") or "localhost"
+    process = f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+    info = [("isPartOf", run_id), ("crawler-stage", stage), ("crawler-process", process)]
+    info.append(("crawler-options", msgspec.json.encode(dict(options)).decode()))
+    folder = config.resolve(_OUTGOING if put else settings.folder or ".")
+    shelf = Shelf(put) if put is not None else None
+    if shelf is not None:
+        shelf.take_left(folder)
+    return Archive(
+        *(folder, f"{stage}-{run_id}-{process}", info),
+        compression=settings.compression,
+        max_bytes=settings.max_file_bytes,
+        is_gone=is_gone,
+        shelf=shelf,
     )

@@ -241,7 +241,6 @@ def _dataset(options: argparse.Namespace) -> Done:
 
 
 def _table_rows(name: str, home: Home, part: Range) -> Iterable[dict[str, Any]]:
-    """The rows of a table of a dataset."""
     from weibo_crawler.analysis import ledgers
     from weibo_crawler.analysis import scan as scans
 
@@ -255,7 +254,6 @@ def _table_rows(name: str, home: Home, part: Range) -> Iterable[dict[str, Any]]:
 
 
 def verify(options: argparse.Namespace) -> Done:
-    """Check a dataset."""
     from weibo_crawler.analysis.dataset import SUMS, verify
     from weibo_crawler.analysis.export import arrow_of
 

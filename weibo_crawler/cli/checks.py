@@ -144,7 +144,6 @@ def site(settings: Settings) -> str:
 
 
 def hadoop(settings: Settings) -> str:
-    """Hadoop's client is there."""
     command = settings.hadoop.command
     try:
         done = subprocess.run(

@@ -20,7 +20,7 @@ from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
 from weibo_crawler.levels.dedup import FULL, OPEN
 from weibo_crawler.levels.entries import LEVELS_DRIVER, STANDING, Driver, Standing, Wanted, may_hold
-from weibo_crawler.levels.job import LevelJob
+from weibo_crawler.levels.task import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
 from weibo_crawler.metrics import NEW, Counters, OpenMetrics, total
 from weibo_crawler.posts.driver import JobRun

@@ -64,5 +64,4 @@ def is_plain() -> bool:
 
 
 def say(text: str, level: int = logging.INFO) -> None:
-    """Write a line."""
     _log.log(level, "%s", text)

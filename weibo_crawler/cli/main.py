@@ -161,7 +161,6 @@ def _find(handler: str) -> Callable[[argparse.Namespace], Done]:
 
 
 def _close(done: Done, options: argparse.Namespace) -> None:
-    """The closing line."""
     if options.json:
         _tell(done.data, options)
     elif done.line and (done.exit_code or not options.quiet):
@@ -223,7 +222,6 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Every command with its arguments."""
     parser = _Parser(
         prog="weibo-crawler",
         description="A login-free crawler of the Sina Weibo microblog.",

@@ -60,7 +60,6 @@ def import_(options: argparse.Namespace) -> Done:
 
 
 def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
-    """One import with progress."""
     place = home.settings.store.tables
     known = 0 if from_start else imported(home.users, place)
     advance = Advance(home.users.count_upto(home.users.last_seq()) - known)

@@ -8,21 +8,12 @@ proxy brought that nobody knows yet goes by the `Comparer` first. `answers` and 
 Files go by `Downloads`: the same egresses, and turns of a pool of its own.
 """
 
-from weibo_crawler.fetch.downloads import Downloads
-from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.opening import open_downloads, open_fetcher
-from weibo_crawler.fetch.pool import Leases
-from weibo_crawler.fetch.source import SHUT, Ask, Fetched, PageSource, Room
-
-__all__ = [
-    "SHUT",
-    "Ask",
-    "Downloads",
-    "Fetched",
-    "Fetcher",
-    "Leases",
-    "PageSource",
-    "Room",
-    "open_downloads",
-    "open_fetcher",
-]
+from weibo_crawler.fetch.downloads import Downloads as Downloads
+from weibo_crawler.fetch.fetcher import Fetcher as Fetcher
+from weibo_crawler.fetch.opening import open_downloads as open_downloads
+from weibo_crawler.fetch.opening import open_fetcher as open_fetcher
+from weibo_crawler.fetch.pool import Leases as Leases
+from weibo_crawler.fetch.source import Ask as Ask
+from weibo_crawler.fetch.source import Fetched as Fetched
+from weibo_crawler.fetch.source import PageSource as PageSource
+from weibo_crawler.fetch.source import Room as Room

@@ -22,11 +22,11 @@ class Comparer:
 
     def wants(self, name: str, reading: Reading) -> bool:
         """Whether this page, which an egress of this name brought, is to be compared."""
-        if not self._pool.is_proxy(name):  # the direct way shows what the site shows
+        if not self._pool.ring.is_proxy(name):  # the direct way shows what the site shows
             return False
         words = words_of(reading)
         is_telling = are_telling(words)
-        return bool(words) and self._pool.wants_comparison(name, is_telling=is_telling)
+        return bool(words) and self._pool.ring.wants_comparison(name, is_telling=is_telling)
 
     async def compared(self, asked: Asked, first: Came) -> tuple[Reading, Met, Page | None]:
         """The page of a proxy, which the pool was told of, or what others show in its place: others
@@ -53,9 +53,9 @@ class Comparer:
             if not words_of(answer.met.answer):
                 pass  # it tells nothing of the words that this egress shows
             elif answer.met.egress in differing:
-                self._pool.compared(answer.met.egress, is_same=False)
+                self._pool.ring.compared(answer.met.egress, is_same=False)
             elif answer is first or true is not None:
-                self._pool.compared(answer.met.egress, is_same=true, is_telling=is_telling)
+                self._pool.ring.compared(answer.met.egress, is_same=true, is_telling=is_telling)
             if i != best:
                 self._exchange.note(asked.ask, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
@@ -72,7 +72,7 @@ class Comparer:
         ask one more."""
         *others, last = (answer.met for answer in answers)
         told = [agree(other.answer, last.answer) for other in others]
-        is_known = not self._pool.is_untold(last.egress)
+        is_known = not self._pool.ring.is_untold(last.egress)
         return [*told, True] if True in told or (is_known and False in told) else None
 
     async def _answer_of_another(self, asked: Asked, names: list[str]) -> Came | None:

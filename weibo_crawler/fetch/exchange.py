@@ -167,7 +167,7 @@ class Exchange:
             if answer is None:
                 self._pool.tell(turn, Unused())
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
-        met = Met(answer, name, turn.generation, loop.time() - started)
+        met = Met(answer, name, turn.use.generation, loop.time() - started)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(met.elapsed_s))
         if not _is_clear(met) or name == asked.ask.avoid:
@@ -199,10 +199,10 @@ class Exchange:
             retry_after_s=None
             if page is None
             else retry_after_s(dict(page.headers), page.fetched_at),
-            is_healthy=self._pool.is_healthy(met.egress),
+            is_healthy=self._pool.ring.is_healthy(met.egress),
             has_shown=(met.egress, ask.request.kind) in self._shown,
             is_direct=turn.egress.proxy_url is None,
-            is_only=self._pool.is_single,
+            is_only=self._pool.ring.is_single,
             is_outage=self._pool.is_outage,
             is_common_wall=self._others.is_common(ask.request, ask.nth, loop.time()),
             is_first_shown=self._others.is_first_shown(ask.request.kind),

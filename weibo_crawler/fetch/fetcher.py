@@ -195,9 +195,9 @@ class Fetcher:
         """One answer. While a kind is suspected to be shown to nobody, one request of it goes at a
         time: all that are under way would find the same. Errors: KindShut."""
         kind = asked.ask.request.kind
-        if self._pool.is_suspected(kind):
+        if self._pool.endpoints.is_suspected(kind):
             async with self._suspects[kind]:
-                if self._pool.is_suspected(kind):
+                if self._pool.endpoints.is_suspected(kind):
                     return await self._exchange.ask(asked, passed, patience)
         return await self._exchange.ask(asked, passed, patience)
 
@@ -212,7 +212,7 @@ class Fetcher:
     def disprove(self, egress: str) -> None:
         """A page that looked well, and that this egress brought, lacks what another one shows: its
         next page is compared."""
-        self._pool.compared(egress, is_same=False)
+        self._pool.ring.compared(egress, is_same=False)
         self._comparer.disprove(egress)
 
     def contradict(self, kind: Kind, page: Page) -> None:

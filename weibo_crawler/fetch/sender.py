@@ -16,7 +16,6 @@ Sign = Callable[[Request, Headers, float], Headers]
 
 
 def unsigned(request: Request, headers: Headers, now: float) -> Headers:
-    """No signature."""
     return ()
 
 

@@ -24,6 +24,7 @@ from weibo_crawler.records import (
     ECHO_LISTS,
     FACTS,
     OF_USERS,
+    PEOPLE_LISTS,
     REFUSALS,
     Edge,
     FanPage,
@@ -46,8 +47,7 @@ SHOWN = "walk.shown"
 GONE_ONCE = "gone, says the site; it is asked once more"
 # of what page the emptiness ends an edge
 KINDS = {
-    Edge.FANS: Kind.FANS,
-    Edge.FOLLOWS: Kind.FOLLOWS,
+    **PEOPLE_LISTS,
     **{one.edge: one.kind for one in ECHO_LISTS},
     Edge.REPOSTS: Kind.POSTS,
     Edge.MENTIONS: Kind.POSTS,
@@ -163,9 +163,10 @@ class Asker(NamedTuple):
         end."""
         return self.fetcher.samples.wants(f"{edge}.{kind}", self.rng) or not self.is_talking
 
-    def is_end(self, edge: Edge, kind: str) -> bool:
-        """Whether such pages were ends, as far as the latest looks behind them tell."""
-        return not self.fetcher.samples.may_find(f"{edge}.{kind}", _TELLING)
+    def is_end(self, edge: Edge) -> bool:
+        """Whether pages that name no next one, as others do, were ends, as far as the latest looks
+        behind them tell."""
+        return not self.fetcher.samples.may_find(f"{edge}.{UNNAMED}", _TELLING)
 
     def looked(self, edge: Edge, kind: str, *, found: bool) -> None:
         """Tell what such a look has shown. found: more."""

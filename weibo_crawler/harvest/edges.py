@@ -42,6 +42,7 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.records import (
     ECHO_LISTS,
+    PEOPLE_LISTS,
     EchoList,
     EchoPage,
     Edge,
@@ -160,7 +161,7 @@ class EdgeReader:
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
         kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
-        self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)
+        self._is_looked = self._is_unnamed and asker.is_end(edge)
         self._is_unnamed = False
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
@@ -287,7 +288,7 @@ class EdgeReader:
         self, edge: Edge, progress: Progress, expect: Expect = Expect.UNKNOWN
     ) -> Fetched:
         site, uid, cursor = self._source.site, self._entry.uid, progress.cursor
-        is_list = edge in (Edge.FANS, Edge.FOLLOWS)
+        is_list = edge in PEOPLE_LISTS
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
         ask = Ask(
             request,

@@ -15,7 +15,7 @@ from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError, without_passwords
 from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Fetched, PageSource, Room
-from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
+from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.drought import Drought
@@ -38,7 +38,7 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, Id, State
+from weibo_crawler.records import PEOPLE_LISTS, Edge, Id, State
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Landed, TopicPage, WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
@@ -177,18 +177,18 @@ class HarvestRun:
             if row.screen_name is not None and row.state not in (State.GONE, State.FAILED):
                 self._evidence.know(self._site.profile(row.uid))
             edge = Edge(row.found_edge)
-            if row.found_from is not None and edge in (Edge.FANS, Edge.FOLLOWS):
+            if row.found_from is not None and edge in PEOPLE_LISTS:
                 self._evidence.know(self._site.edge(edge, row.found_from, ""))  # it showed this one
         has = self._books.forgotten().has
-        for edge in (Edge.FANS, Edge.FOLLOWS):
-            for page in notes.shown_of_late(self._books, KINDS[edge], has, time.time()):
+        for edge, kind in PEOPLE_LISTS.items():
+            for page in notes.shown_of_late(self._books, kind, has, time.time()):
                 self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
 
     def _note_shown(self) -> None:
         has = self._books.forgotten().has
-        for edge in (Edge.FANS, Edge.FOLLOWS):
-            pages = self._evidence.shown_pages(KINDS[edge], time.time())
-            notes.note_shown(self._books, KINDS[edge], pages, has)
+        for kind in PEOPLE_LISTS.values():
+            pages = self._evidence.shown_pages(kind, time.time())
+            notes.note_shown(self._books, kind, pages, has)
 
     async def _share_looks(self) -> None:
         """Learn what second looks of other runs have shown, and tell what those of this have. What

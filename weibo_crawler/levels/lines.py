@@ -64,7 +64,6 @@ class Told(NamedTuple):
 
 
 def to_line(line: Line) -> str:
-    """As JSON."""
     return _ENCODER.encode(line).decode()
 
 

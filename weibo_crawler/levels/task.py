@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from weibo_crawler.errors import CrawlerError
 from weibo_crawler.fetch.opening import settings_of_task
@@ -24,6 +24,35 @@ OPTIONS: dict[str, dict[str, Any]] = {  # of the job, as argparse takes them; --
     "--topics": {"action": "store_true", "help": "read topics, in place of lists"},
     "--retry": {"action": "store_true", "help": "also lists that failed, or ended in doubt"},
 }
+
+
+class LevelJob(NamedTuple):
+    """level: users of at most this depth are walked; is_first, retry: as in `Wanted`. topics: it
+    reads topics, in place of lists; who wrote there stands in SQL then, as seeds do."""
+
+    run_id: str
+    level: int
+    is_first: bool = False
+    retry: bool = False
+    driver: str = ""
+    topics: bool = False
+
+    @property
+    def stage(self) -> str:
+        return "harvest"
+
+    def options(self) -> list[str]:
+        """As the job's script is told which users to walk."""
+        told = {"--first": self.is_first, "--retry": self.retry, "--topics": self.topics}
+        return [f"--level={self.level}", *(name for name, is_set in told.items() if is_set)]
+
+    def stopped(self, counters: Mapping[str, int], *, is_killed: bool) -> str:
+        """What is said of a job that was told to stop."""
+        left = "this level is walked again" if is_killed else "what was read is stored"
+        return (
+            f"stopped at level {self.level}; {counters.get('level.new', 0):,} new users; {left}, "
+            "the same command goes on"
+        )
 
 
 class Task:
@@ -68,6 +97,5 @@ class Task:
             os._exit(error.exit_code)
 
     def close(self) -> None:
-        """Close what it opened."""
         self._warned.close()
         self.home.__exit__()

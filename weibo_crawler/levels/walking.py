@@ -45,7 +45,6 @@ class LevelMap:
         self._before: dict[Id, tuple[ListEnd, ...]] = {}  # of who was walked by earlier jobs
 
     def take(self, line: str) -> None:
-        """One line of the input."""
         self._parts.append(parse_line(line))
 
     def finish(self) -> Iterator[tuple[str, str]]:

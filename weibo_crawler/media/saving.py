@@ -117,7 +117,6 @@ class Part:
         return Saved(name, done, digest.hexdigest(), content_type)
 
     def discard(self) -> None:
-        """Leave nothing of it."""
         with self._writing():
             self._path.unlink(missing_ok=True)
 

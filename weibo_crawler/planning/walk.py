@@ -8,12 +8,11 @@ from weibo_crawler.analysis.asked import Asked, Tally
 from weibo_crawler.analysis.yields import yield_lines
 from weibo_crawler.planning.lengths import Lengths
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, spoilt_lines, total
-from weibo_crawler.records import ECHO_LISTS, Edge, Kind
+from weibo_crawler.records import ECHO_LISTS, PEOPLE_LISTS, Edge, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store import OpenEntries, ReadLists
 
 _GATE = 9  # walls by which a run closes an edge (walls.py); then it asks once an hour
-_LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 _ECHOES = {(one.edge, one.kind) for one in ECHO_LISTS}
 _OF_ECHOES = {one.edge for one in ECHO_LISTS}
 # docs/benchmarks.md, "Users found by each edge": users for each request by the default edges, in a
@@ -97,7 +96,7 @@ def _lists(walk: Walk) -> Iterator[Part]:
     for edge in (*walk.edges, *(e for e in walk.edges_if_walled if e not in walk.edges)):
         known = _lengths(walk, edge)
         n = _to_read(walk, edge, known)
-        if n and edge in _LISTS:
+        if n and edge in PEOPLE_LISTS:
             yield from _list_parts(walk, edge, known, n)
         elif n:
             yield from _other_parts(walk, edge, known, n)
@@ -122,7 +121,7 @@ def _to_read(walk: Walk, edge: Edge, known: Lengths) -> float:
 
 def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Part]:
     """Of a list of people: its pages, its end, walls, and profiles of who has no count there."""
-    asked = walk.asked.of(edge, _LISTS[edge])
+    asked = walk.asked.of(edge, PEOPLE_LISTS[edge])
     pages = _pages(walk, edge, known, n)
     why = f"measured: as {known.lists:,} lists beside what was announced"
     if not known.lists:
@@ -139,7 +138,7 @@ def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Pa
         walls = asked.walls / known.lists * n
         why = f"measured: {asked.walls:,} for {known.lists:,} lists"
         if asked.walls >= _GATE * walk.runs:
-            last = walk.last.of(edge, _LISTS[edge]).walls
+            last = walk.last.of(edge, PEOPLE_LISTS[edge]).walls
             walls = min(walls, asked.walls / walk.runs, last)
             why = f"measured: as in {walk.runs:,} runs and the last one, which know where it is"
         yield Part(f"{edge}, walls", walls, why)
@@ -151,9 +150,9 @@ def _beside(walk: Walk, edge: Edge, pages: float) -> Iterator[Part]:
     """What else is asked for a page of a list: profiles of whom it shows without a count. The last
     run tells most, as ever more of them are known."""
     asked = walk.last if walk.last.all([edge]).told >= _TELLING else walk.asked
-    shown = asked.of(edge, _LISTS[edge]).pages
+    shown = asked.of(edge, PEOPLE_LISTS[edge]).pages
     for kind in asked.kinds(edge) if shown else ():
-        if kind != _LISTS[edge]:
+        if kind != PEOPLE_LISTS[edge]:
             sent = asked.of(edge, kind).sent
             why = f"measured: {sent:,} for {shown:,} pages; fewer as ever more are known"
             yield Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / shown * pages, why, sent)
@@ -255,7 +254,7 @@ _NAMES = {
 }
 # parts of a list of people that may be next to nothing: what is asked of people who are new, who
 # become fewer, and walls, which are as many as are under way when the first ones are met
-_VAGUE = {f"{edge}, {name}" for edge in _LISTS for name in ("walls", *_NAMES.values())}
+_VAGUE = {f"{edge}, {name}" for edge in PEOPLE_LISTS for name in ("walls", *_NAMES.values())}
 
 
 def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:

@@ -214,7 +214,6 @@ def _own() -> Iterator[tuple[str, Path | bytes]]:
 
 
 def _required(site: str | None, *, keeps_answers: bool) -> Iterator[tuple[str, Path]]:
-    """The same."""
     wanted = distributions(extras=_extras(keeps_answers=keeps_answers))
     if site is not None:
         wanted |= {**distributions(site, ()), site: metadata.distribution(site)}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Asker
-from weibo_crawler.posts.missed import MISSED, Missed, Word, newest, telling
+from weibo_crawler.posts.missed import BACK, MISSED, Missed, Word, newest, telling
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.records import Id, PostPage, Verdict
 
@@ -111,7 +111,7 @@ class Belief:
         """The posts on a page that earlier visits took for gone, where the site says of the newest
         of them that it is still; none where this visit has asked before."""
         back = (_mids(fetched) & self._sightings.gone) - self._dead
-        if not back or not await self._missed.is_still_gone(newest(back)):
+        if not back or not await self._missed.is_gone(newest(back), BACK):
             return set()
         self._dead |= back
         return back

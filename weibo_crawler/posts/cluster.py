@@ -76,7 +76,6 @@ class Cluster:
         self.folder = hdfs.jobs_folder(hadoop)
 
     def staging(self, run_id: str) -> str:
-        """The folder of a run."""
         return f"{self.folder}/{run_id}"
 
     def stage(self, run_id: str, script: Path, manifest: Path, *, made: str = "") -> Staged:

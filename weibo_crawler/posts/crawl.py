@@ -41,7 +41,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import ECHO_LISTS, Answer, Edge, Kind, Outcome, Page
+from weibo_crawler.records import ECHO_LISTS, PEOPLE_LISTS, Answer, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -301,7 +301,7 @@ class RangeCrawler:
         silent has seen none. Before the first posts those of lists tell whether it talks."""
         self._guard.refresh()
         has, now, know = self._guard.has, self._clock(), asker.evidence.know
-        for edge, kind in ((Edge.FANS, Kind.FANS), (Edge.FOLLOWS, Kind.FOLLOWS)):
+        for edge, kind in PEOPLE_LISTS.items():
             for page in notes.shown_of_late(self._frontier, kind, has, now):
                 know(self._site.edge(edge, page.uid, page.cursor), page.nth)
         for page in notes.shown_of_late(self._frontier, Kind.POSTS, has, now):

@@ -72,15 +72,9 @@ class Missed:
             self._asker.looked(MISSED, found=word is Word.SHOWN)
         return word
 
-    async def is_gone(self, mid: Id) -> bool:
-        """Whether the site says that there is no such post; False also where it was not asked."""
-        return await self._is_gone(mid, FALLEN)
-
-    async def is_still_gone(self, mid: Id) -> bool:
-        """The same of a post that a page shows, and that was gone."""
-        return await self._is_gone(mid, BACK)
-
-    async def _is_gone(self, mid: Id, kind: str) -> bool:
+    async def is_gone(self, mid: Id, kind: str) -> bool:
+        """Whether the site says that there is no such post; False also where it was not asked.
+        kind: FALLEN, or BACK of a post that a page shows, and that was gone."""
         if mid not in self._words:
             word = self._words[mid] = await self._ask(mid, kind)
             if word is not Word.SPARED:

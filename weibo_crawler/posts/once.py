@@ -6,7 +6,7 @@ It goes the way of the posts job (archive, private settings, mrjob, YARN).
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -47,11 +47,10 @@ class Once:
         run_id: str,
         *,
         patience_s: float = inf,
-        env: Mapping[str, str] = os.environ,
     ) -> None:
         self._cluster, self._what, self._script = cluster, what, script
         self._run_id = f"{what}-{run_id}"
-        self._patience_s, self._env = patience_s, env
+        self._patience_s = patience_s
 
     @property
     def made(self) -> str:
@@ -109,7 +108,7 @@ class Once:
         conf = jobconf(hadoop, self._what, self._run_id, by_range=True)
         words = command(hadoop, self._cluster.jar, self._script, staged, conf)
         words += ["--local-tmp-dir", str(folder), staged.input]
-        process = start(words, log, environment(self._env, hadoop, staged))
+        process = start(words, log, environment(os.environ, hadoop, staged))
         try:
             self._wait(process, told)
         finally:

@@ -60,7 +60,7 @@ class Pages(NamedTuple):
         new = [*fresh, *self._edited_since(page, held, ledger)]
         await self._keep_cards(page, raw)
         pinned = {*ledger.pinned, *(post.mid for post in new if post.is_pinned)}
-        lost = self.lost(page, ledger) - sightings.doubted
+        lost = sightings.lost(page, ledger.pinned, is_first=not ledger.cursor) - sightings.doubted
         sightings.met(page)
         sightings.vanished(lost)
         wanted = [post for post in new if self._wants(held.get(post.mid), post)]
@@ -128,10 +128,6 @@ class Pages(NamedTuple):
                 *(self._mend(mid, if_opened(mid, text)) for mid, text in closed.items()),
             ]
         )
-
-    def lost(self, page: PostPage, ledger: Ledger) -> set[Id]:
-        """Posts that should stand on a page, which is to be stored next, and do not."""
-        return self.sightings.lost(page, ledger.pinned, is_first=not ledger.cursor)
 
     async def vanish(self, lost: Collection[Id], at: float) -> None:
         """These stored posts have disappeared, as of this time."""

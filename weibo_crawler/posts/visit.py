@@ -6,7 +6,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.posts.asking import Unreached, UserForgotten, VisitDoubt, VisitTrouble
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, closed, empty, outcome_of
 from weibo_crawler.posts.due import Due
-from weibo_crawler.posts.missed import by_age
+from weibo_crawler.posts.missed import FALLEN, by_age
 from weibo_crawler.posts.owner import Owner
 from weibo_crawler.posts.profile import NOTHING, UNCOUNTED, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
@@ -136,7 +136,7 @@ class _Visit(UnderWay):
         suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
         surplus = sightings.surplus(self.ledger.announced)
         for mid in suspects[: max(0, surplus, self._fallen_by())]:
-            if await self.missed.is_gone(mid):
+            if await self.missed.is_gone(mid, FALLEN):
                 await self.pages.vanish([mid], self.timeline.shown_at)
 
     def _fallen_by(self) -> int:

@@ -1,4 +1,4 @@
-"""The visits of a posts job again, from an archive."""
+"""The visits of a posts job again, and posts asked for by their ids, from an archive."""
 
 import asyncio
 from collections import Counter
@@ -10,13 +10,14 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.archive.exchanges import Kept
-from weibo_crawler.archive.reader import ArchiveIndex, Writer
+from weibo_crawler.archive.reader import ArchiveIndex, Writer, key_of
 from weibo_crawler.config import Posts
 from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep, Unreached
 from weibo_crawler.posts.due import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.echoes import EchoReader
+from weibo_crawler.posts.ids import ByIds, Came
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.missed import BACK, FALLEN, MISSED
 from weibo_crawler.posts.owner import NOBODY
@@ -25,10 +26,9 @@ from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import ECHO_LISTS, OF_USERS, Id, Kind, Page, Request
-from weibo_crawler.reparse.by_ids import replay_ids
-from weibo_crawler.reparse.replay import VisitReplay
+from weibo_crawler.reparse.replay import VisitReplay, fetched_of
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Put, Tables
+from weibo_crawler.store import Put, Table, Tables
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
@@ -216,3 +216,29 @@ def _is_over(ledger: Ledger, run_id: str, runs: Sequence[str]) -> bool:
     if ledger.run_id in runs:
         return runs.index(ledger.run_id) > runs.index(run_id)
     return ledger.run_id > run_id
+
+
+async def replay_ids(
+    index: ArchiveIndex,
+    process: Writer,
+    site: Site,
+    writer: TablesWriter,
+    posts: Table,
+    guard: Guard,
+) -> Counter[Came]:
+    """Store what one run was shown, and mark what it was told to be gone; how many came to what.
+    Errors: StoreError."""
+    came_to: Counter[Came] = Counter()
+    by_ids = ByIds(site, writer, posts, guard, process.run_id, _nobody_asks)
+    for kept in index.told(process):
+        mid = kept.exchange.mid
+        key = key_of(kept.exchange.kind, kept.url)
+        for way in site.post(mid):
+            if key_of(way.kind, way.url) == key:
+                came = await by_ids.met(mid, fetched_of(site, way, kept))
+                came_to.update(() if came is None else (came,))
+    await by_ids.mark()
+    return came_to
+
+
+def _nobody_asks(mid: Id, came: Came) -> None: ...

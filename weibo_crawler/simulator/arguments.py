@@ -10,7 +10,6 @@ USUAL_PORT = 8800
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add every option to a parser."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for field in fields(SimulatorOptions):
         option: Option = field.metadata["option"]

@@ -140,7 +140,6 @@ class Laws:
 
     @classmethod
     def drawn(cls, seed: int) -> "Laws":
-        """The laws of a seed."""
         drawn: dict[str, Any] = {
             law.name: law.metadata["draw"](Random(f"{seed} {law.name}"))
             for law in fields(cls)

@@ -121,7 +121,6 @@ class SimulatorOptions:
         2.0, "seconds a slow answer takes; by a slow proxy about so", range=(0, inf)
     )
     gzip: bool = _site(False, "pack bodies for clients that take it")
-    warm: bool = _site(False, "make all pages before listening")
 
     rate_limit: str = _limit(
         "",

@@ -51,17 +51,6 @@ class Pages:
             self._keep(asked, answer)
         return answer
 
-    def warm(self) -> int:
-        """Make the profile, fan and posts pages of all users beforehand, while they fit; returns
-        how many pages that are."""
-        made = 0
-        for index in range(self._world.size):
-            for asked in self.all_of(index):
-                if len(self.of(asked).body) > self._room:
-                    return made
-                made += 1
-        return made
-
     def all_of(self, index: int) -> Iterator[Asked]:
         """What a crawl asks for of a user: profile, fan lists to their end, posts pages."""
         uid = self._world.uid(index)

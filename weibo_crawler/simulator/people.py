@@ -72,7 +72,6 @@ def index_of_name(seed: int, name: str, size: int) -> int | None:
 
 
 def person(seed: int, index: int) -> Person:
-    """The person behind an index."""
     rng = dice(seed, Topic.PERSON, index)
     verified = rng.random() < 0.12
     organisation = verified and rng.random() < 0.3

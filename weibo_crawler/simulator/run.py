@@ -98,7 +98,6 @@ def answered(process: subprocess.Popen[bytes], line: bytes, options: SimulatorOp
 
 
 def world_of(options: SimulatorOptions) -> World:
-    """The world that a simulator with these options shows."""
     knobs = {name: getattr(options, name) for name in Knobs._fields}
     world = World.make(options.seed, options.users, **knobs)
     return world if options.laws is None else LawfulWorld(world, Laws.drawn(options.laws))

@@ -54,8 +54,6 @@ class Weibo:
 
     def __init__(self, world: World, options: SimulatorOptions) -> None:
         self._pages = _pages(world, options)
-        if options.warm:
-            self._pages.warm()
         laws = world.laws if isinstance(world, LawfulWorld) else None
         options = laws.over(options) if laws else options
         rules = GUESTS[options.guests]

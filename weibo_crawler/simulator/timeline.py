@@ -6,8 +6,10 @@ up.
 """
 
 from random import Random
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
@@ -23,6 +25,7 @@ _BACK = pow(_STEP, -1, MOST_USERS)
 _REGIONS_SINCE = 1_659_024_000  # 2022-07-29: before, posts show no region (weibo_api.md)
 DAY = 86_400
 _SILENT = 0.15  # share of users without any post
+_DELETED, _EDITED, _WHERE = 5, 6, 7  # salts
 
 
 class Calendar(msgspec.Struct, frozen=True):
@@ -142,3 +145,35 @@ def write(seed: int, mid: int, original: int | None, name: Name) -> Post:
 
 def _count(rng: Random, fame: int) -> int:
     return min(MILLION, (int(rng.paretovariate(0.9)) - 1) * fame)
+
+
+class Fates(NamedTuple):
+    """Shares of the posts that are edited, and deleted, on each day from `epoch` to `now`. Whether
+    and when one is follows from its mid, so a later day keeps all that happened before."""
+
+    epoch: int
+    now: float
+    edited_per_day: float
+    deleted_per_day: float
+
+    def is_deleted(self, mid: int) -> bool:
+        return self._has_happened(mid, _DELETED, self.deleted_per_day)
+
+    def is_edited(self, mid: int) -> bool:
+        return self._has_happened(mid, _EDITED, self.edited_per_day)
+
+    def _has_happened(self, mid: int, salt: int, per_day: float) -> bool:
+        days = (self.now - max(second_of(mid), self.epoch)) / DAY
+        return days > 0 and scatter(mid, salt) / 2**32 < 1 - (1 - per_day) ** days
+
+
+def edited(post: Post) -> Post:
+    """The post after an edit: a few words more, at its beginning or its end. An edit at the end of
+    a long one does not show in what lists show of it."""
+    old, more = post.writing, lexicon.EDITED
+    if scatter(post.mid, _WHERE) % 2:
+        writing = old._replace(html=old.html + more, text=old.text + more)
+    else:
+        cut = None if old.cut is None else more + old.cut
+        writing = old._replace(html=more + old.html, text=more + old.text, cut=cut)
+    return replace(post, writing=writing, edits=post.edits + 1)

@@ -16,10 +16,9 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import lexicon, people, timeline
 from weibo_crawler.simulator.company import Company
 from weibo_crawler.simulator.dice import Topic, dice, scatter
-from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
-from weibo_crawler.simulator.timeline import Calendar, Post
+from weibo_crawler.simulator.timeline import Calendar, Fates, Post, edited
 
 PAGE_OF_USERS = 20
 PAGE_OF_POSTS = 10
@@ -35,14 +34,8 @@ _GONE = 15  # percent of retweets whose original is gone
 
 
 class Knobs(NamedTuple):
-    """What else than seed and size decides the world.
-
-    epoch: seconds; the posts of the first day are older. mean_posts: per user. inflate_fans:
-    announced fans of accounts with 100 and more are their list times this. days_later: the same
-    world so many days after the epoch, with what was posted since. edited_per_day, deleted_per_day:
-    shares of the posts that are edited, deleted on each of these days. company: who meets whom in
-    posts, see `Company`.
-    """
+    """What else than seed and size decides the world: `SimulatorOptions` of these names say how.
+    epoch: seconds; the posts of the first day are older."""
 
     epoch: int
     mean_posts: float = 20.0

@@ -12,10 +12,10 @@ from weibo_crawler.records import (
     ECHO_LISTS,
     FACTS,
     OF_USERS,
+    PEOPLE_LISTS,
     REFUSALS,
     EchoList,
     EchoPage,
-    Edge,
     FanPage,
     Id,
     Kind,
@@ -32,7 +32,6 @@ PROFILE, POSTS, LATER_POSTS, TEXT, NAME, INFO, TOPIC = (
     *("profile", "posts 1", "posts 2", "long text", "name"),
     *("information", "topic"),
 )
-LISTS = {Edge.FANS: "fans", Edge.FOLLOWS: "follows"}
 ECHOES = {one.edge: one for one in ECHO_LISTS}  # each look bears the name of the list
 
 
@@ -93,9 +92,9 @@ class Looks:
         if shown is not page:
             self._unread = "page 1 of the posts is not shown"
         yield await self._later(page)
-        for edge, name in LISTS.items():
+        for edge in PEOPLE_LISTS:
             request = site.edge(edge, uid, "") if edge in site.edges else None
-            yield await self._maybe(name, request, self._none)
+            yield await self._maybe(edge.value, request, self._none)
         if self._wants_info and Kind.INFO in site.kinds:
             yield await self._look(INFO, Ask(site.info(uid)))
         yield await self._text(page.posts)

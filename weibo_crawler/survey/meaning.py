@@ -5,7 +5,16 @@ from math import ceil
 from typing import NamedTuple
 
 from weibo_crawler.config import Harvest, Posts
-from weibo_crawler.records import ECHO_LISTS, EchoPage, Edge, FanPage, PostPage, User, Verdict
+from weibo_crawler.records import (
+    ECHO_LISTS,
+    PEOPLE_LISTS,
+    EchoPage,
+    Edge,
+    FanPage,
+    PostPage,
+    User,
+    Verdict,
+)
 from weibo_crawler.survey import looks
 from weibo_crawler.survey.looks import Look
 
@@ -60,12 +69,12 @@ def _record(look: Look) -> object:
 
 def _people(edge: Edge, by_name: Mapping[str, Look], shown: PostPage | None) -> int | None:
     """How many people the edge of this user leads to, as far as one page tells."""
-    if edge in looks.LISTS:
-        listed = _record(by_name[looks.LISTS[edge]])
-        return len(listed.users) + len(listed.uncounted) if isinstance(listed, FanPage) else None
-    if edge in looks.ECHOES:
-        said = _record(by_name[looks.ECHOES[edge].name])
-        return len(said.users) + len(said.uncounted) if isinstance(said, EchoPage) else None
+    if edge in PEOPLE_LISTS or edge in looks.ECHOES:
+        name = looks.ECHOES[edge].name if edge in looks.ECHOES else edge.value
+        listed = _record(by_name[name])
+        if not isinstance(listed, FanPage | EchoPage):
+            return None
+        return len(listed.users) + len(listed.uncounted)
     if shown is None:
         return None
     if edge is Edge.MENTIONS:
@@ -74,11 +83,8 @@ def _people(edge: Edge, by_name: Mapping[str, Look], shown: PostPage | None) -> 
 
 
 def _walk(harvest: Harvest, by_name: Mapping[str, Look], found: Mapping[str, int | None]) -> str:
-    walled = [
-        edge
-        for edge in harvest.edges
-        if (name := looks.LISTS.get(edge)) and by_name[name].is_walled
-    ]
+    lists = [edge for edge in harvest.edges if edge in PEOPLE_LISTS]
+    walled = [edge for edge in lists if by_name[edge.value].is_walled]
     used = harvest.all_edges if walled else harvest.edges
     parts = [f"{edge} ({_said(found[edge])})" for edge in used]
     why = f", as {', '.join(walled)} are not shown to guests" if walled else ""
@@ -115,7 +121,6 @@ def _announced(by_name: Mapping[str, Look], shown: PostPage) -> int:
 
 
 def _requests(shown: PostPage, posts: Posts, by_name: Mapping[str, Look]) -> int:
-    """Of page 1 and what belongs to it."""
     cut = sum(not post.text_complete for post in shown.posts)
     below: int = sum(
         min(getattr(posts, one.name), sum(bool(one.announced(post)) for post in shown.posts))

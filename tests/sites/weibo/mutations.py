@@ -34,7 +34,6 @@ from weibo_crawler.records import (
 )
 
 SAMPLES = Path(os.environ.get("WEIBO_SAMPLES", Path(__file__).parents[4] / "shared" / "samples"))
-LIST_PAGE = ("", "page=1", "1")
 ODD: tuple[Any, ...] = (None, True, [], {}, "", "?", -1, 3.0, 1e300, 10**30, "1e5", "9" * 400)
 ODD += ([None], {"0": {}}, [[]], "\0", "\ud800", float("nan"), "-7", "１２", "12.5", {"id": None})
 REFUSALS: tuple[Any, ...] = (

@@ -67,7 +67,6 @@ class RequestsTransport:
         self.until = inf
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
-        """See `Transport`."""
 
         def made(raw: urllib3.BaseHTTPResponse, exchange: Exchange) -> Page:
             return self._page(raw, request, egress)

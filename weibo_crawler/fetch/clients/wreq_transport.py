@@ -56,7 +56,6 @@ class WreqTransport:
         self.until = inf
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
-        """See `Transport`."""
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()

@@ -7,41 +7,22 @@ Inside: `ring` (which egress goes first; `Health` says how one moves), `session`
 that nobody is shown). Ring, visit, login_walls, outage and endpoints are pure.
 """
 
-from weibo_crawler.fetch.pool import login_walls
-from weibo_crawler.fetch.pool.keeper import Leases
-from weibo_crawler.fetch.pool.login_walls import CLOSED, Hit, Meaning, Others, Wall
-from weibo_crawler.fetch.pool.outcome import (
-    Broken,
-    Disproved,
-    Failed,
-    Good,
-    Outcome,
-    Refused,
-    SessionOver,
-    Turn,
-    Unused,
-    Walled,
-)
-from weibo_crawler.fetch.pool.pool import KindShut, Pool
-
-__all__ = [
-    "CLOSED",
-    "Broken",
-    "Disproved",
-    "Failed",
-    "Good",
-    "Hit",
-    "KindShut",
-    "Leases",
-    "Meaning",
-    "Others",
-    "Outcome",
-    "Pool",
-    "Refused",
-    "SessionOver",
-    "Turn",
-    "Unused",
-    "Wall",
-    "Walled",
-    "login_walls",
-]
+from weibo_crawler.fetch.pool import login_walls as login_walls
+from weibo_crawler.fetch.pool.keeper import Leases as Leases
+from weibo_crawler.fetch.pool.login_walls import CLOSED as CLOSED
+from weibo_crawler.fetch.pool.login_walls import Hit as Hit
+from weibo_crawler.fetch.pool.login_walls import Meaning as Meaning
+from weibo_crawler.fetch.pool.login_walls import Others as Others
+from weibo_crawler.fetch.pool.login_walls import Wall as Wall
+from weibo_crawler.fetch.pool.outcome import Broken as Broken
+from weibo_crawler.fetch.pool.outcome import Disproved as Disproved
+from weibo_crawler.fetch.pool.outcome import Failed as Failed
+from weibo_crawler.fetch.pool.outcome import Good as Good
+from weibo_crawler.fetch.pool.outcome import Outcome as Outcome
+from weibo_crawler.fetch.pool.outcome import Refused as Refused
+from weibo_crawler.fetch.pool.outcome import SessionOver as SessionOver
+from weibo_crawler.fetch.pool.outcome import Turn as Turn
+from weibo_crawler.fetch.pool.outcome import Unused as Unused
+from weibo_crawler.fetch.pool.outcome import Walled as Walled
+from weibo_crawler.fetch.pool.pool import KindShut as KindShut
+from weibo_crawler.fetch.pool.pool import Pool as Pool

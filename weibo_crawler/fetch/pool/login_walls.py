@@ -440,11 +440,6 @@ class Signs:
         return url if now < until else None
 
 
-def sort_of(kind: Kind, nth: int | bool) -> Sort:
-    """The sort, also as an older version wrote it: whether it is a first page."""
-    return kind, (1 if nth else 2) if isinstance(nth, bool) else nth
-
-
 def _is_within(one: Sort, deeper: Sort) -> bool:
     """Whether it is of the same kind, and no deeper a page."""
     return one[0] is deeper[0] and one[1] <= deeper[1]

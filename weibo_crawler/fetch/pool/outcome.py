@@ -88,8 +88,3 @@ class Turn(Struct, eq=False):
     patience: Patience = UNLIMITED
     outcome: Outcome | None = None
     is_left: bool = False
-
-    @property
-    def generation(self) -> int:
-        """Which of the sessions of its egress it goes with."""
-        return self.use.generation

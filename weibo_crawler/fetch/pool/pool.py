@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
-from weibo_crawler.records import Kind, Page, Request, Verdict
+from weibo_crawler.records import Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
 
@@ -95,10 +95,10 @@ class Pool:
         keeper: Keeper | None = None,
         reloader: Reloader | None = None,
     ) -> None:
-        self._ring, self._visitor, self._sender = ring, visitor, sender
+        self.ring, self._visitor, self._sender = ring, visitor, sender
         self._outage, self._rng = outage, rng
         self._keeper, self._reloader = keeper, reloader
-        self._endpoints = Endpoints()
+        self.endpoints = Endpoints()
         self._concurrency, self._least = concurrency, least
         self._slots = asyncio.Semaphore(concurrency)
         self._stopped = asyncio.Event()
@@ -123,7 +123,7 @@ class Pool:
         Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
         `drain`; KindShut; StoreError where the leases of the egresses cannot be kept.
         """
-        is_probe = self._endpoints.grants_probe(request, asyncio.get_running_loop().time())
+        is_probe = self.endpoints.grants_probe(request, asyncio.get_running_loop().time())
         may_ask = _MayAsk(request, is_probe, -inf if witness else inf)
         if self._keeper is not None:
             self._keeper.start(self._renewed)
@@ -163,21 +163,21 @@ class Pool:
             if not turn.is_left:
                 self._slots.release()
             self._asking -= 1
-            self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
+            self.ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
             self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
         match outcome:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
                 self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
-                self._ring.answered(name, now, latency_s, is_shown=is_shown)
+                self.ring.answered(name, now, latency_s, is_shown=is_shown)
                 self._outage.ended()
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in CLOSED:  # what the site answers to guests, or to this egress alone
-                    self._ring.heard(name, now, latency_s)
+                    self.ring.heard(name, now, latency_s)
                     self._outage.ended()
                 elif wall is Wall.OVER:
                     self._note_bad(f"login wall{self._ended(turn)}")
@@ -191,37 +191,37 @@ class Pool:
                 elif wall is Wall.OVER:
                     self._note_bad(why + self._ended(turn))
             case Failed(why):
-                self._ring.failed(name, now, self._rng)
+                self.ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
             case Disproved() if isinstance(before, Good):
-                self._ring.hollow(name, now, self._rng)
+                self.ring.hollow(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
                     may_be_site = isinstance(before, Walled)  # it may wall anybody for a moment
-                    self._ring.failed(name, now, self._rng, took_s, may_be_site=may_be_site)
+                    self.ring.failed(name, now, self._rng, took_s, may_be_site=may_be_site)
             case Broken(stalled_s):
                 if stalled_s:
-                    self._ring.stalled(name)
-                self._ring.broken(name, now, self._rng, stalled_s)
+                    self.ring.stalled(name)
+                self.ring.broken(name, now, self._rng, stalled_s)
             case Unused():
                 pass
             case _:
                 assert_never(outcome)
-        self._ring.keep_to(name, self._visitor.most_per_s(turn.egress))
+        self.ring.keep_to(name, self._visitor.most_per_s(turn.egress))
         self._tell_landed()
         return wall
 
     def disprove(self, name: str, took_s: float = 0.0) -> None:
         """A page that this egress brought looked well, and is false, as another one shows: a proxy
         is to blame. took_s: as in `Disproved`."""
-        if self._ring.is_proxy(name):
-            self._ring.failed(name, asyncio.get_running_loop().time(), self._rng, took_s)
+        if self.ring.is_proxy(name):
+            self.ring.failed(name, asyncio.get_running_loop().time(), self._rng, took_s)
 
     def told(self, request: Request, verdict: Verdict, begun: float) -> None:
         """What an answer that was asked for at `begun` tells of kinds of pages; SERVER_TROUBLE
         where none came, through no fault of the egress."""
         now = asyncio.get_running_loop().time()
-        for shut in self._endpoints.told(request, verdict, begun, now):
+        for shut in self.endpoints.told(request, verdict, begun, now):
             _log.warning(
                 "the site shows nobody pages of one kind (%s), and others as ever: they are left "
                 "out, but for one request an hour",
@@ -247,46 +247,17 @@ class Pool:
         """As `Visitor.retire`."""
         self._visitor.retire(turn.egress, turn.use)
 
-    def is_healthy(self, name: str) -> bool:
-        """Whether this is a proxy by which answers of the site came of late."""
-        return self._ring.is_healthy(name)
-
-    def is_proxy(self, name: str) -> bool:
-        """As `Ring.is_proxy`."""
-        return self._ring.is_proxy(name)
-
-    def is_untold(self, name: str) -> bool:
-        """As `Ring.is_untold`."""
-        return self._ring.is_untold(name)
-
-    def wants_comparison(self, name: str, *, is_telling: bool) -> bool:
-        """As `Ring.wants_comparison`."""
-        return self._ring.wants_comparison(name, is_telling=is_telling)
-
-    def compared(self, name: str, *, is_same: bool | None, is_telling: bool = True) -> None:
-        """As `Ring.compared`."""
-        self._ring.compared(name, is_same=is_same, is_telling=is_telling)
-
     def room(self) -> Room:
         """How many callers at once keep the egresses busy: twice as many as there are requests
         under way then, since callers do other things as well; `least` where that is more."""
-        per_s, under_way = self._ring.throughput()
+        per_s, under_way = self.ring.throughput()
         return Room(min(self._concurrency, max(self._least, ceil(2.0 * under_way))), per_s)
-
-    def is_suspected(self, kind: Kind) -> bool:
-        """As `Endpoints.is_suspected`."""
-        return self._endpoints.is_suspected(kind)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether there is one egress only, so that no other one can be a second witness."""
-        return self._ring.is_single
 
     @property
     def waits_for(self) -> str:
         """Why nothing is asked for, in words; "" while something is."""
         keeper = self._keeper
-        if keeper is not None and keeper.has_term and self._ring.is_empty and keeper.out is None:
+        if keeper is not None and keeper.has_term and self.ring.is_empty and keeper.out is None:
             return "other processes hold all egresses"
         return self._outage.words
 
@@ -298,7 +269,7 @@ class Pool:
     async def outlives(self, turn: Turn) -> bool:
         """Whether the session of a turn that met a wall in doubt shows others such pages after
         that. Waits for the next answers by this egress, as long as anything is asked for."""
-        until = asyncio.get_running_loop().time() + self._ring.next_s(turn.egress.name)
+        until = asyncio.get_running_loop().time() + self.ring.next_s(turn.egress.name)
         asked = turn.egress, turn.use, turn.request, turn.nth
         while (told := self._visitor.has_outlived(*asked)) is None:
             left_s = until - asyncio.get_running_loop().time()
@@ -337,11 +308,10 @@ class Pool:
     # -- may it go?
 
     async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
-        """Wait for the turn of an egress."""
         loop = asyncio.get_running_loop()
         while True:
             self._stop_if_over()
-            choice = self._ring.choose(loop.time(), self._rng, avoid)
+            choice = self.ring.choose(loop.time(), self._rng, avoid)
             wait_s = choice.wait_s
             if choice.egress is None:
                 wait_s = self._meet_outage(loop.time(), wait_s)
@@ -386,9 +356,9 @@ class Pool:
         """
         self._stop_if_over()
         kind = may_ask.request.kind
-        if not may_ask.is_probe and self._endpoints.is_spared(may_ask.request):
-            raise KindShut(is_for_all=self._endpoints.is_shut(kind))
-        doubted_at = self._endpoints.doubted_at(kind)
+        if not may_ask.is_probe and self.endpoints.is_spared(may_ask.request):
+            raise KindShut(is_for_all=self.endpoints.is_shut(kind))
+        doubted_at = self.endpoints.doubted_at(kind)
         if doubted_at is not None and doubted_at > may_ask.doubted_until:
             raise KindDoubted(doubted_at)
         now = asyncio.get_running_loop().time()
@@ -396,15 +366,15 @@ class Pool:
         if bar_s is None:
             return None
         if bar_s > 0:
-            self._ring.rest(egress.name, now, bar_s)
+            self.ring.rest(egress.name, now, bar_s)
             return None
-        return self._ring.go(choice, now)
+        return self.ring.go(choice, now)
 
     async def _begin(
         self, request: Request, nth: int, choice: Choice, egress: Egress
     ) -> Turn | None:
         """The turn; None: it was used to ask for a session. Errors: EgressFailed."""
-        patience = self._ring.patience(choice)
+        patience = self.ring.patience(choice)
         if self._visitor.is_ready(egress):
             headers, use = self._visitor.headers(egress)
             return Turn(request, egress, headers, use, choice, nth, patience)
@@ -440,7 +410,7 @@ class Pool:
     def _meet_outage(self, now: float, wait_s: float) -> float:
         """No egress may go now: say so, and stop where that is the setting. Returns how long to
         wait. Errors: SiteSaysNo."""
-        words = self._ring.outage(now)
+        words = self.ring.outage(now)
         if self._keeper is not None and self._keeper.out is not None:
             words = str(self._keeper.out)
         advice = self._outage.met(words, wait_s, now)
@@ -464,7 +434,7 @@ class Pool:
     # -- what came of it
 
     def _refused(self, name: str, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:
-        now, longest_s = asyncio.get_running_loop().time(), self._ring.longest_s
+        now, longest_s = asyncio.get_running_loop().time(), self.ring.longest_s
         if retry_after_s is not None and retry_after_s > longest_s and not self._is_cut_said:
             self._is_cut_said = True
             _log.warning(
@@ -472,7 +442,7 @@ class Pool:
                 "it asks for more",
                 *(retry_after_s, name, longest_s),
             )
-        self._ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
+        self.ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
         self._note_bad(why, is_refusal=True)
 
     def _ended(self, turn: Turn) -> str:
@@ -495,7 +465,7 @@ class Pool:
 
     def _renewed(self, is_news: bool) -> None:
         """The leases go on; is_news: whoever waits for a turn chooses again."""
-        self._sender.end_at(self._ring.until)
+        self._sender.end_at(self.ring.until)
         if is_news:
             self._tell_news()
 

@@ -51,10 +51,10 @@ class Ring:
     Of those that are free now, one that answers fast and seldom fails is taken, with some chance
     for the others; where none is free, the one that is free first (`Turns.choose`).
 
-    rest_base_s, rest_cap_s: the first and the longest rest, by default 30 and 900 s, or 0.2 and 2 s
-    where the pace has no limit. A rest of who was only too fast begins at two of its intervals, the
-    time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap
-    (longest_s, at most an hour).
+    The first rest is of 30 s, the longest of 900 s; of 0.2 and 2 s where the pace has no limit. A
+    rest of who was only too fast begins at two of its intervals, the time between the probes of a
+    dead proxy at one. Retry-After is obeyed up to four times the longest rest (longest_s, at most
+    an hour).
 
     Where the pace has no limit an egress goes without one until it is refused several times in a
     row, in whatever words: some sites say 403 to who is too fast. Then what was answered within the
@@ -72,8 +72,6 @@ class Ring:
         egresses: Sequence[Egress],
         pace: Pace,
         *,
-        rest_base_s: float | None = None,
-        rest_cap_s: float | None = None,
         is_leased: bool = False,
     ) -> None:
         if not egresses and not is_leased:
@@ -83,9 +81,7 @@ class Ring:
         self._fall, self._rise = pace.fall_factor, pace.rise_share
         self._is_leased = is_leased
         self.until = -inf if is_leased else inf
-        short = self.ceiling == 0
-        self._rest_base_s = rest_base_s if rest_base_s is not None else (0.2 if short else 30.0)
-        self._rest_cap_s = rest_cap_s if rest_cap_s is not None else (2.0 if short else 900.0)
+        self._rest_base_s, self._rest_cap_s = (30.0, 900.0) if self.ceiling else (0.2, 2.0)
         self.longest_s = min(4 * self._rest_cap_s, LONGEST_REST_S)
         self._slots: dict[int, Slot] = {}
         self._by_name: dict[str, Slot] = {}
@@ -398,7 +394,7 @@ class Ring:
 
     @property
     def is_single(self) -> bool:
-        """Whether there is no choice."""
+        """Whether there is one egress only, so that no other one can be a second witness."""
         return len(self._slots) < 2
 
     @property

@@ -269,7 +269,6 @@ class Visitor:
         self._next.pop(name, None)
 
     async def close(self) -> None:
-        """Stop asking."""
         tasks = list(self._opening.values())
         for task in tasks:
             task.cancel()

@@ -21,10 +21,8 @@ from weibo_crawler.fetch.pool.login_walls import (
     Sort,
     Standing,
     Wall,
-    sort_of,
 )
 from weibo_crawler.fetch.pool.tempo import Tempo
-from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
@@ -43,19 +41,18 @@ class SavedVisit(msgspec.Struct, frozen=True):
 
     opened: False where none could be had. renewed_ago_s: None for a first session. wanted: a new
     one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
-    when a sort of request last passed. Older versions wrote sorts as (kind, whether it is a first
-    page). vain: how many sessions in a row were of no use. agent: the user agent that it was opened
-    with. answers: of this session; lives: of the last ones that a wall ended. alone_ago_s: when a
-    page was found that is walled alone.
+    when a sort of request last passed. vain: how many sessions in a row were of no use. agent: the
+    user agent that it was opened with. answers: of this session; lives: of the last ones that a
+    wall ended. alone_ago_s: when a page was found that is walled alone.
     """
 
     cookies: dict[str, str]
     opened: bool
     renewed_ago_s: float | None
-    walled_for: list[tuple[tuple[Kind, int | bool], float]]
+    walled_for: list[tuple[Sort, float]]
     wanted: bool = False
     asked_ago_s: list[float] = []
-    shown_ago_s: list[tuple[tuple[Kind, int | bool], float]] = []
+    shown_ago_s: list[tuple[Sort, float]] = []
     vain: int = 0
     agent: str = ""
     answers: int = 1
@@ -117,7 +114,6 @@ class Visit:
         return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
-        """A new session."""
         self._begin(cookies, now if self.generation else None)
         self.is_open = True
 
@@ -186,8 +182,8 @@ class Visit:
         self._signs.begin(saved.answers)  # it is not new any more
         self.is_open, self._vain = saved.opened, saved.vain
         signs = self._signs
-        signs.shown = {sort_of(*sort): then - ago_s for sort, ago_s in saved.shown_ago_s}
-        signs.walled_until = {sort_of(*sort): then + for_s for sort, for_s in saved.walled_for}
+        signs.shown = {sort: then - ago_s for sort, ago_s in saved.shown_ago_s}
+        signs.walled_until = {sort: then + for_s for sort, for_s in saved.walled_for}
         if saved.alone_ago_s is not None:
             signs.know_alone(then - saved.alone_ago_s)
         self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from weibo_crawler.records import Edge, Id, Kind, Request
 
 LAST_PAGE = {Kind.FANS: 250, Kind.FOLLOWS: 10}  # weibo_api.md: at most 5,000 fans, 200 follows
-USERS_A_PAGE = 20
+_USERS_A_PAGE = 20
 
 _JSON = "application/json, text/plain, */*"
 _HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -55,6 +55,12 @@ class Addresses:
         kind, name, page = _LISTS[edge]
         query = f"containerid=231051_-_{name}_-_{uid}&{page}={page_number(cursor)}"
         return self._index(kind, uid, query, cursor)
+
+    def announced_pages(self, edge: Edge, announced: int) -> int:
+        """20 users a page; a list shows no more than its last page (weibo_api.md, "Endpoints")."""
+        if edge not in _LISTS:
+            return 0
+        return min(-(-max(announced, 0) // _USERS_A_PAGE), LAST_PAGE[_LISTS[edge][0]])
 
     def posts(self, uid: Id, cursor: str) -> Request:
         name, value = post_token(cursor)

@@ -13,7 +13,6 @@ _PAIRS = [first + second for first in _DIGITS for second in _DIGITS]  # two digi
 
 
 def bid_of(mid: int) -> str:
-    """The bid of a mid."""
     bid = ""
     while True:
         mid, group = divmod(mid, _GROUP)

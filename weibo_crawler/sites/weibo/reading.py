@@ -78,7 +78,7 @@ _SHAPES = {
 
 
 def read(request: Request, page: Page) -> Reading:
-    """See Site.read."""
+    """As `Site.read`."""
     reading = _of_name(request, page) or of_status(page)
     if reading is not None:
         return reading

@@ -6,9 +6,9 @@ from random import Random
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.records import WAYS, Edge, Id, Kind, Media, Page, Reading, Request, Seed
+from weibo_crawler.records import WAYS, Id, Kind, Media, Page, Reading, Request, Seed
 from weibo_crawler.sites.weibo import reading, seeds, session
-from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
+from weibo_crawler.sites.weibo.addresses import Addresses
 from weibo_crawler.sites.weibo.media import read_media
 from weibo_crawler.sites.weibo.strangers import HOSTS, Strangers
 
@@ -17,11 +17,11 @@ _LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
 _EVERYBODY_KNOWS = 2803301701  # 人民日报, for years among the accounts with most fans
 _HOST = "m.weibo.cn"
-_KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 
 
 class Weibo(Addresses):
-    """The `Site` protocol for m.weibo.cn; its requests are those of `Addresses`.
+    """The `Site` protocol, which says what its methods do, for m.weibo.cn; its requests are those
+    of `Addresses`.
 
     base_url: where the site is. visitor_url: what opens a visitor session, "" = none is needed.
     """
@@ -48,17 +48,9 @@ class Weibo(Addresses):
         return seeds.read_seed(text, where)
 
     def home(self, uid: Id) -> str:
-        """The address under which people know a user."""
         return f"{self.base}/u/{uid}"
 
-    def announced_pages(self, edge: Edge, announced: int) -> int:
-        """20 users a page; a list shows no more than its last page (weibo_api.md, "Endpoints")."""
-        if edge not in _KINDS:
-            return 0
-        return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[_KINDS[edge]])
-
     def read(self, request: Request, page: Page) -> Reading:
-        """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
         return reading.read(request, page)
 
     def media(self, url: str) -> Media | None:
@@ -72,7 +64,6 @@ class Weibo(Addresses):
         return self.profile(_EVERYBODY_KNOWS)
 
     def session(self, now: float, rng: Random) -> Request | None:
-        """The request that opens a visitor session; None where visitor_url is empty."""
         if not self._visitor_url:
             return None
         return session.session_request(self._visitor_url, f"{self.base}/", now, rng)
@@ -84,15 +75,12 @@ class Weibo(Addresses):
         return ()
 
     def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None:
-        """The cookies of a new visitor session, or the next request for one; None: neither."""
         return session.read_session(page, asked, self._visitor_url, f"{self.base}/")
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """User-Agent and Cookie: what every request of a session carries beside its own."""
         return session.session_headers(self._user_agent, cookies)
 
     def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
-        """Who makes answers about invented people of those that this site gave, wherever it is."""
         own = (urlsplit(url).netloc for url in (self.base, self._visitor_url))
         hosts = {host: _HOST for host in own if host and not HOSTS.fullmatch(host)}
         return Strangers(secret, hosts).of

@@ -42,18 +42,8 @@ HOSTS = re.compile(
 _PATHS = frozenset(
     (
         *("u", "n", "p", "k", "v", "status", "statuses", "detail", "profile", "api", "container"),
-        *(
-            "getIndex",
-            "comments",
-            "hotflow",
-            "repostTimeline",
-            "extend",
-            "show",
-            "visitor",
-            "genvisitor2",
-            "sso",
-        ),
-        *("signin", "captcha", "geetest", "search"),
+        *("getIndex", "comments", "hotflow", "repostTimeline", "extend", "show"),
+        *("visitor", "genvisitor2", "sso", "signin", "captcha", "geetest", "search"),
     )
 )
 _ENDING = re.compile(r"\.(?:jpe?g|png|gif|webp|mp4|html?|php|js|css)$")

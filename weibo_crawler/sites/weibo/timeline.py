@@ -1,19 +1,32 @@
-"""A page of posts: which cards are posts of the owner, and what the next page is.
+"""A page of posts: which cards are posts of the owner, what the next page is, and whom it leads
+to: authors of the originals, and names in the texts. What is odd in these costs the link alone.
 
 weibo_api.md, "Shapes and traps": cards without a post are skipped, groups are entered, cards by
 other users (liked posts) are counted, a post may come pinned and again in its place.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
-from weibo_crawler.records import Id, Post, PostPage, Reading, Request, Unreadable, Verdict
+from weibo_crawler.records import (
+    Id,
+    NamedUser,
+    Post,
+    PostPage,
+    Reading,
+    Request,
+    Unreadable,
+    User,
+    Verdict,
+)
 from weibo_crawler.sites.weibo.addresses import post_token
+from weibo_crawler.sites.weibo.counts import MOST_FANS, first_count
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
-from weibo_crawler.sites.weibo.ids import mid_of, named_by, owner_of
-from weibo_crawler.sites.weibo.links import authors, mentions
+from weibo_crawler.sites.weibo.ids import mid_of, named_by, owner_of, uid_of
 from weibo_crawler.sites.weibo.people import read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
+from weibo_crawler.sites.weibo.text import read_name
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
@@ -161,3 +174,33 @@ def _next_cursor(info: PageInfo | None, cursor: str) -> tuple[str | None, bool]:
     if page is None or not page.isdecimal():
         return None, is_odd or page is not None
     return (f"page={int(page)}" if int(page) > int(value) else None), False
+
+
+def authors(statuses: Iterable[Mblog]) -> tuple[tuple[User | NamedUser, ...], int]:
+    """Who wrote the originals of these posts, each once, NamedUser where the fans are not told; and
+    of how many originals that cannot be read."""
+    illegible = 0
+    found: dict[int, User | NamedUser] = {}
+    for status in statuses:
+        original = status.retweeted_status
+        if original is None or is_gone(original):
+            continue
+        try:
+            author = author_of(original)
+            uid = uid_of(author)
+        except Drift:
+            illegible += 1
+            continue
+        fans = first_count((author.followers_count, author.followers_count_str), MOST_FANS)
+        name = read_name(author.screen_name)
+        if fans is None or name is None:
+            found.setdefault(uid, NamedUser(uid))
+        else:
+            found[uid] = User(uid, name, fans)
+    return tuple(found.values()), illegible
+
+
+def mentions(posts: Iterable[Post]) -> tuple[str, ...]:
+    """The screen names in the texts of these posts, newest post first, each once."""
+    by_age = sorted(posts, key=lambda post: post.mid, reverse=True)
+    return tuple(dict.fromkeys(name for post in by_age for name in post.mentions))

@@ -140,7 +140,6 @@ class Database:
         return self._retried(lambda session: session.run(sql, values))[1]
 
     def write(self, sql: str, values: Sequence[object] = ()) -> int:
-        """See `sql.cursor.Database`."""
         return self._retried(lambda session: session.run(sql, values))[0]
 
     def transaction(self, work: Callable[[Cursor], T]) -> T:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import pymysql
 from pymysql.cursors import Cursor
 
-from weibo_crawler.errors import NewerSchema, StoreError
+from weibo_crawler.errors import StoreError
 from weibo_crawler.store.mysql.base import check_version, connect, parse_address
 from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.schema import SET_UP
-from weibo_crawler.store.sql.cursor import rows
+from weibo_crawler.store.sql.cursor import check_schema, rows
 
 _ANSWER_S = 4.0
 _VERSION = len(SCHEMAS["users"])
@@ -83,10 +83,7 @@ class MysqlCheck(NamedTuple):
         sql = "SELECT version FROM schema_versions WHERE component = 'users'"
         found = self._read(sql)
         version = int(found[0][0]) if found else 0
-        if version > _VERSION:
-            raise NewerSchema(
-                f"schema version {version}, known is {_VERSION}: upgrade this program"
-            )
+        check_schema(version, SCHEMAS["users"], "users", "database")
         behind = "" if version == _VERSION else f" (this program upgrades it to {_VERSION})"
         return f"schema version {version}{behind}, utf8mb4_bin, InnoDB"
 

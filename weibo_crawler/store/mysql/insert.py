@@ -41,7 +41,6 @@ def insert_users(cursor: Cursor, first: int, rows: Sequence[NewUser]) -> list[in
 
 
 def _texts(cursor: Cursor, numbered: Iterable[tuple[int, NewUser]]) -> Iterator[str]:
-    """Each row as SQL."""
     shared: dict[tuple[object, ...], str] = {}  # by what the users of a page have in common
     for seq, user in numbered:
         page = user[4:]

@@ -10,10 +10,10 @@ from pymysql.constants import ER
 from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
-from weibo_crawler.errors import NewerSchema, StoreError
+from weibo_crawler.errors import StoreError
 from weibo_crawler.records import IdType
 from weibo_crawler.store.mysql.errors import code
-from weibo_crawler.store.sql.cursor import check_released
+from weibo_crawler.store.sql.cursor import check_schema
 
 IDS_OF_A_TEXT = 100_000  # joined by GROUP_CONCAT, of up to 20 digits and a comma each
 # whatever the server's own settings are. Strict: a value that does not fit is an error, never cut
@@ -72,12 +72,7 @@ def migrate(cursor: Cursor, place: str, component: str, migrations: Migrations) 
         raise StoreError(f"{place}: another process is changing its tables: run this again later")
     try:
         version = _version(cursor, component)  # another process may have been first
-        if version > len(migrations):
-            raise NewerSchema(
-                f"{place}: {component} have schema version {version}, this program knows "
-                f"{len(migrations)}: upgrade weibo-crawler, or name another database"
-            )
-        check_released(version, migrations, f"{place}: {component}")
+        check_schema(version, migrations, f"{place}: {component}", "database")
         for statement in _OURS:
             cursor.execute(statement)
         for number, step in enumerate(migrations[version:], version + 1):

@@ -79,12 +79,8 @@ def parse_user_key(key: str) -> Id:
 
 def parse_post_key(key: str) -> tuple[Id, Id]:
     """(uid, mid) of a key of `posts`; ValueError where it is none: post_key(*result) == key."""
-    prefix, _, written = key.rpartition("-")
-    if written.startswith("~") and (text := _read(written[1:])) is not None:
-        return parse_user_key(prefix), text
-    if len(written) != 20 or not _is_decimal(written):
-        raise ValueError(f"no row key of a post: {key!r}")
-    return parse_user_key(prefix), _LAST_MID - int(written)
+    prefix, mid = _last_of(key, "a post")
+    return parse_user_key(prefix), mid if isinstance(mid, str) else _LAST_MID - mid
 
 
 def echo_key(uid: Id, mid: Id, comment: Id) -> str:
@@ -96,12 +92,18 @@ def echo_key(uid: Id, mid: Id, comment: Id) -> str:
 
 def parse_echo_key(key: str) -> tuple[Id, Id, Id]:
     """(uid, mid, comment) of a key of `comments`; ValueError where it is none."""
-    post, _, written = key.rpartition("-")
+    post, comment = _last_of(key, "a comment")
+    return *parse_post_key(post), comment
+
+
+def _last_of(key: str, whose: str) -> tuple[str, Id]:
+    """What stands before the last `-`, and the text or the number of 20 digits behind it."""
+    prefix, _, written = key.rpartition("-")
     if written.startswith("~") and (text := _read(written[1:])) is not None:
-        return *parse_post_key(post), text
+        return prefix, text
     if len(written) != 20 or not _is_decimal(written):
-        raise ValueError(f"no row key of a comment: {key!r}")
-    return *parse_post_key(post), int(written)
+        raise ValueError(f"no row key of {whose}: {key!r}")
+    return prefix, int(written)
 
 
 def owner_of(key: str) -> Id:

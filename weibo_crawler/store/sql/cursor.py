@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, Protocol, TypeVar
 
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import NewerSchema, StoreError
 from weibo_crawler.records import Id
 
 T = TypeVar("T")
@@ -60,8 +60,14 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
-def check_released(version: int, migrations: Sequence[object], what: str) -> None:
-    """StoreError where a component has this version, 0 for none, and no release has made it."""
+def check_schema(version: int, migrations: Sequence[object], what: str, another: str) -> None:
+    """NewerSchema where a component has a later version than this program knows, StoreError where
+    no release has made its version; 0: it is not there yet. another: what to name in its place."""
+    if version > len(migrations):
+        raise NewerSchema(
+            f"{what} have schema version {version}, this program knows {len(migrations)}: upgrade "
+            f"weibo-crawler, or name another {another}"
+        )
     if version and migrations[version - 1] is None:
         raise StoreError(
             f"{what} have schema version {version}, which no release of this program has made: "

@@ -26,14 +26,13 @@ from typing import Any, TypeVar
 from weibo_crawler.config import resolve
 from weibo_crawler.errors import (
     BadConfig,
-    NewerSchema,
     NoStore,
     ReadOnly,
     StoreError,
     StoreFull,
     masked,
 )
-from weibo_crawler.store.sql.cursor import Cursor, check_released
+from weibo_crawler.store.sql.cursor import Cursor, check_schema
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -128,7 +127,6 @@ class Database:
         return conn
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """See `sql.cursor.Database`."""
         with self.translated():
             return self.conn().execute(sql.replace("%s", "?"), values).fetchall()
 
@@ -310,12 +308,7 @@ def migrate(
         )
     with immediate(conn):
         version = schema_version(conn, component)  # another process may have been first
-        if version > len(migrations):
-            raise NewerSchema(
-                f"{path}: {component} have schema version {version}, this program knows "
-                f"{len(migrations)}: upgrade weibo-crawler, or name another file"
-            )
-        check_released(version, migrations, f"{path}: {component}")
+        check_schema(version, migrations, f"{path}: {component}", "file")
         conn.execute(_VERSIONS)
         for script in filter(None, migrations[version:]):
             for statement in _statements(script):
@@ -484,5 +477,4 @@ def _forget_in_child() -> None:
         database._in_child()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(before=_close_before_fork, after_in_child=_forget_in_child)
+os.register_at_fork(before=_close_before_fork, after_in_child=_forget_in_child)
