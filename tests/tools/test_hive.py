@@ -40,7 +40,7 @@ def hive(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"HADOOP_CONF_DIR": str(_HERE)},
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=900,
         check=False,
     )
 

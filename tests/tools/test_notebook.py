@@ -18,7 +18,7 @@ print(json.dumps([len(shares), sum(n for _, n in months), sum(map(sum, week)), r
 """
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("by", [(), ("--by", "month")])
 def test_five_pictures_are_drawn(
     tmp_path: Path, by: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

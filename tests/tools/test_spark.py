@@ -18,7 +18,7 @@ QUERIES = re.findall(r"```spark\n(.*?)```", _DOC, re.DOTALL)
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no JDK")
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_spark_reads_a_dataset(tmp_path: Path) -> None:
     """The tables of tables.sql, a partitioned one too, give the figures that DuckDB gives; each
     query of the docs gives rows."""
@@ -41,7 +41,7 @@ def test_spark_reads_a_dataset(tmp_path: Path) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
