@@ -16,7 +16,8 @@ from tests.foreign.worlds import World, crawl_of, free_port, run, started, walk
 pytestmark = pytest.mark.timeout(240)
 _MOST = 100  # requests after which a run has understood
 _SAID = {"soft": "shows nothing", "gone": "everybody is gone"}
-_MOST_OF = {"soft": _MOST, "gone": 2 * _MOST}  # a word is doubted later than an emptiness
+# a word is doubted later than an emptiness, and two mappers hear it: 88 to 216 in fourteen runs
+_MOST_OF = {"soft": _MOST, "gone": 250}
 _SILENCES = [("soft", 0), ("soft", 100), ("gone", 0), ("gone", 60)]
 
 
