@@ -179,7 +179,8 @@ def test_what_runs_tell_at_once_is_counted_once(
 
 
 def test_looks_that_would_save_others_some_are_news() -> None:
-    """Ten looks, as long as each end is looked at; not what a sample tells."""
+    """Ten looks, as long as they may tell that a sample is enough; not what it tells then, nor
+    where looks show more again and again, or all ends are looked at by order."""
     samples = Samples(LIMIT)
     look(samples, {KIND: "0" * 9})
     assert not samples.is_news
@@ -189,6 +190,11 @@ def test_looks_that_would_save_others_some_are_news() -> None:
     assert not samples.is_news
     look(samples, {KIND: "0" * 400})
     assert not samples.is_news
+    look(samples, {"texts.cut": "1" * 20})
+    assert not samples.is_news
+    unlimited = Samples(0.0)
+    look(unlimited, {KIND: "0" * 20})
+    assert not unlimited.is_news
 
 
 @pytest.mark.parametrize("note", ["", "[]", "no", "{", '{"a": [1, 1, 0]}', '{"a": [1, 1, 0, "x"]}'])

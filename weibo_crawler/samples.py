@@ -157,7 +157,7 @@ class Samples:
         """Whether so many looks were taken since the latest `learn` that other runs on the site
         would take fewer if they knew: they do not wait until the next report."""
         return any(
-            len(known.fresh[1]) >= _NEWS and not known.is_rare for known in self._kinds.values()
+            len(known.fresh[1]) >= _NEWS and known.is_undecided for known in self._kinds.values()
         )
 
     def _with_sort(self, kind: str) -> list["_Kind"]:
@@ -195,6 +195,11 @@ class _Kind:
         """Whether so many finds would be a coincidence if their share were the limit."""
         n, finds = len(self.latest), self.latest.count("1")
         return finds > 0 and _chance_of_at_most(finds - 1, n, self._limit) >= _CONFIDENCE
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether further looks may tell that a sample is enough."""
+        return self._limit > 0 and not self.is_rare and not self.is_often
 
     def count(self, ends: int = 0, looks: str = "") -> None:
         self.ends += ends
