@@ -12,7 +12,7 @@ from tests.fetch.worlds import World
 from weibo_crawler.errors import CrawlerError
 from weibo_crawler.fetch import downloads
 from weibo_crawler.fetch.clients.requests_transport import Stream
-from weibo_crawler.fetch.pool import Broken, Good, Refused, Turn
+from weibo_crawler.fetch.pool import Broken, Good, Pool, Refused, Turn
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Request
@@ -40,8 +40,8 @@ def test_trouble_alone_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _told(monkeypatch, Stream(503, {}, iter([]))) == [Broken()]
 
 
-def _told(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> list[Outcome]:
-    """What the pool is told of a file that is answered so."""
+def _listened_to(monkeypatch: pytest.MonkeyPatch) -> tuple[Pool, list[Outcome]]:
+    """A pool, and what it is told."""
     pool, told = World([]).pool, list[Outcome]()
     tell = pool.tell
 
@@ -49,11 +49,18 @@ def _told(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> list[Outcome]:
         told.append(outcome)
         tell(turn, outcome)
 
+    monkeypatch.setattr(pool, "tell", keep)
+    return pool, told
+
+
+def _told(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> list[Outcome]:
+    """What the pool is told of a file that is answered so."""
+    pool, told = _listened_to(monkeypatch)
+
     class Transport:
         async def stream(self, *words: Any) -> Any:
             return words[-1](stream)
 
-    monkeypatch.setattr(pool, "tell", keep)
     transport: Any = Transport()
     files = downloads.Downloads(pool, transport, Counters(), Random(0), attempts=1)
     request = Request(Kind.MEDIA, "http://files.invalid/a.jpg")
@@ -64,12 +71,8 @@ def _told(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> list[Outcome]:
 
 def test_an_answer_takes_until_its_head_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """That tells how busy the host is; how long the body takes tells how large the file is."""
-    pool, told, now = World([]).pool, list[Outcome](), [7000.0]
-    tell = pool.tell
-
-    def keep(turn: Turn, outcome: Outcome) -> None:
-        told.append(outcome)
-        tell(turn, outcome)
+    pool, told = _listened_to(monkeypatch)
+    now = [7000.0]
 
     class Transport:
         async def stream(self, *words: Any) -> Any:
@@ -81,7 +84,6 @@ def test_an_answer_takes_until_its_head_has_come(monkeypatch: pytest.MonkeyPatch
         now[0] += 60.0
         return b"".join(stream.pieces)
 
-    monkeypatch.setattr(pool, "tell", keep)
     monkeypatch.setattr(downloads, "time", SimpleNamespace(monotonic=lambda: now[0]))
     transport: Any = Transport()  # files need no more of one
     files = downloads.Downloads(pool, transport, Counters(), Random(0), attempts=1)

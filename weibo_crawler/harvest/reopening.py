@@ -19,6 +19,7 @@ class Reopening:
         self._uids: set[Id] = set()  # whose lists were reopened, as long as none was shown
 
     def begin(self) -> None:
+        """Reopen the probes."""
         for one in self._frontier.walled():
             if one.edge in self._edges:
                 self._reopen(one.edge, 0, IN_A_ROW)

@@ -50,19 +50,21 @@ class Note(NamedTuple, Generic[T]):
         """Set it."""
         notes.set_meta(self.name, self.encode(value))
 
-    def change(self, notes: Notes, change: Callable[[T | None], T]) -> None:
-        """Set it to what `change` makes of its value, or of None, with nobody in between."""
+    def change(self, notes: Notes, change: Callable[[T | None], T]) -> T:
+        """Set it to what `change` makes of its value, or of None, with nobody in between; the new
+        value."""
+        made = list[T]()
 
         def changed(text: str | None) -> str:
-            return self.encode(change(self.decode(text) if text else None))
+            made.append(change(self.decode(text) if text else None))
+            return self.encode(made[-1])
 
         notes.change_meta(self.name, changed)
+        return made[-1]
 
     def exchange(self, notes: Notes, news: Callable[[T | None], T] | None) -> T | None:
-        """Its value with the news in it, None: there are none."""
-        if news is not None:
-            self.change(notes, news)
-        return self.get(notes)
+        """Its value with the news in it, None: there is none."""
+        return self.get(notes) if news is None else self.change(notes, news)
 
     def clear(self, notes: Notes) -> None:
         """From now on there is none."""
