@@ -167,8 +167,14 @@ def test_what_the_pool_is_told() -> None:
     assert refused.outcome == Refused("throttled", 9.0, is_ban=False)
     [banned] = play(asked(), by([Reading(Verdict.CAPTCHA, why="geetest", is_ban=True)]))
     assert banned.outcome == Refused("captcha (geetest)", None, is_ban=True)
-    for answer in (TROUBLE, DRIFTED, FOREIGN, BOMB, BodyCut("cut")):
+    for answer in (DRIFTED, FOREIGN, BOMB):
         [first] = play(asked(), by([answer]))
+        assert first.outcome == Broken()
+    for answer, why in ((TROUBLE, "502"), (BodyCut("cut"), "cut")):
+        for kind in ("is_healthy", "is_direct", "is_only"):
+            [first] = play(asked(), [Met(answer, "a", **{kind: True})])
+            assert first.outcome == Broken(trouble=why)
+        [first] = play(asked(), [Met(answer, "a")])  # of a proxy that nobody knows
         assert first.outcome == Broken()
     [failed] = play(asked(), by([EgressFailed("no")]))
     assert failed.outcome == Failed("no")

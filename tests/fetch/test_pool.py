@@ -167,7 +167,7 @@ def test_the_waiting_line_says_since_when() -> None:
     """Since the first refusal after the last good answer."""
     outage = Outage()
     for n, at in enumerate((1_600_000_000.0, 1_700_000_000.0)):
-        outage.ended()
+        outage.ended("")
         outage.bad("418", 10.0 + n, at)
         outage.bad("432", 500.0 + n, at + 490.0)
         outage.met("no egress may go", 5.0, 500.0 + n)
@@ -179,7 +179,7 @@ def test_refusals_alone_end_a_run_where_no_wait_spares_anybody() -> None:
     """After refused_s, or a quarter of it where nothing else ever came. Failures of egresses
     between them tell that it is not the site."""
     outage = Outage(refused_s=20.0)
-    outage.ended()
+    outage.ended("")
     for n in range(20):
         outage.bad("418", float(n), 0.0, is_refusal=True)
     assert not outage.over

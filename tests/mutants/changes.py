@@ -24,6 +24,55 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "what comes while the site is away is a fault of the page",
+        "fetch/answers.py",
+        " and not met.is_outage]",
+        "]",
+        f"{FETCH}/test_outages.py -k nobody_is_lost",
+    ),
+    Change(
+        "a site that is away is asked as often as one that is there",
+        "fetch/pool/outage.py",
+        "self._look_at = now + min(_LOOK_S * 2.0**self._looks, _LONGEST_LOOK_S)",
+        "self._look_at = now",
+        f"{FETCH}/test_outages.py -k nobody_is_lost",
+    ),
+    Change(
+        "pages that are broken for themselves look whether the site is back",
+        "fetch/pool/outage.py",
+        "(0.0 if is_known else _LATER_S)",
+        "0.0",
+        f"{FETCH}/test_outages.py -k broken",
+    ),
+    Change(
+        "pages that are broken for themselves tell again that the site is away",
+        "fetch/pool/outage.py",
+        "if self._is_away or page in self._broken:",
+        "if self._is_away:",
+        f"{FETCH}/test_outages.py -k broken",
+    ),
+    Change(
+        "a few troubles in a row are an outage of any site",
+        "fetch/pool/outage.py",
+        "min(max(needed, _AWAY_LEAST), _AWAY_MOST)",
+        "_AWAY_LEAST",
+        f"{FETCH}/test_outages.py -k much_trouble",
+    ),
+    Change(
+        "trouble is waited out where no page is known to tell that it is the site's",
+        "fetch/fetcher.py",
+        "return last._replace(met=replace(last.met, is_outage=False))",
+        "return last",
+        f"{FETCH}/test_outages.py -k nobody_can_tell",
+    ),
+    Change(
+        "trouble by a proxy that nobody knows is the site's",
+        "fetch/answers.py",
+        'trouble=_why(reading) if is_known else ""',
+        "trouble=_why(reading)",
+        "tests/fetch/test_answers.py -k what_the_pool_is_told",
+    ),
+    Change(
         "a refusal after a rest is taken for news of the rate",
         "fetch/pool/ring.py",
         "is_news=not is_ban and not slot.rests)",

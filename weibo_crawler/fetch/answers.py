@@ -16,7 +16,8 @@ a ban again, and pages of       page       the same, but nobody rests: others we
   others were shown                        the first one, so it is no ban
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
   TRUNCATED, transport errors              when it came by three healthy proxies: then the page's;
-                                           by the only egress after two that took too long
+                                           by the only egress after two that took too long; what
+                                           comes while the site is away counts for none of these
 EgressFailed                    egress     another goes; return after 3 x `attempts`, of which the
                                            first one by a proxy that may never have worked is none
 what cannot be sent             us         return
@@ -109,7 +110,8 @@ class Met(Struct, frozen=True):
 
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
     the site came of late. has_shown: by an egress that has shown a page of the kind in this run.
-    is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works. wall:
+    is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works, or the
+    site is away. wall:
     what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown,
     enough_walls: as `Others` says. is_silent: the site may have fallen silent for everybody.
     is_spared: it is an emptiness at which nobody needs to look again at once;
@@ -558,18 +560,22 @@ def _failed(error: TransportError, case: _Case) -> Action:
 
 
 def _try_later(reading: Reading, case: _Case) -> Action:
-    troubles = [met for met in case.all if _is_trouble(met.answer)]
+    """No fault of the page is what comes while the site is away."""
+    troubles = [met for met in case.all if is_trouble(met.answer) and not met.is_outage]
     is_by_one = len({met.egress for met in troubles}) == 1 and not case.met.is_only
     healthy = {met.egress for met in troubles if met.is_healthy}
     limit = LONE_TROUBLE_ATTEMPTS if is_by_one else TROUBLE_ATTEMPTS
     stalls = sum(isinstance(met.answer, TimedOut) for met in troubles)
     is_stalled = case.met.is_only and stalls >= STALLS
+    is_known = is_trustworthy(case.met) and not _is_unknown_refusal(case.met)
+    outcome = Broken(trouble=_why(reading) if is_known else "")
     if is_stalled or case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
-        return Action(Return(reading), Broken(), Sign.SILENT, _why(reading))
-    return Action(Again(case.met.egress, len(troubles) - 1), Broken())
+        return Action(Return(reading), outcome, Sign.SILENT, _why(reading))
+    return Action(Again(case.met.egress, max(0, len(troubles) - 1)), outcome)
 
 
-def _is_trouble(answer: Reading | TransportError) -> bool:
+def is_trouble(answer: Reading | TransportError) -> bool:
+    """Whether nothing came that tells of the page, through no fault of the egress alone."""
     if isinstance(answer, TransportError):
         return not isinstance(answer, EgressFailed | BodyTooLarge)
     return answer.verdict in (Verdict.SERVER_TROUBLE, Verdict.NOT_JSON, Verdict.TRUNCATED)
@@ -578,8 +584,8 @@ def _is_trouble(answer: Reading | TransportError) -> bool:
 def trouble_of(met: Met) -> str:
     """Why this answer was no page that can be read, "" where it was another one."""
     if isinstance(met.answer, TransportError):
-        return str(met.answer) if _is_trouble(met.answer) else ""
-    is_odd = met.answer.verdict is Verdict.DRIFTED or _is_trouble(met.answer)
+        return str(met.answer) if is_trouble(met.answer) else ""
+    is_odd = met.answer.verdict is Verdict.DRIFTED or is_trouble(met.answer)
     return _why(met.answer) if is_odd else ""
 
 
@@ -618,7 +624,7 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
         if earlier.egress == met.egress or (doubt is not None and doubt is own):
             continue
         is_empty = doubt in (_Doubt.EMPTY, _Doubt.GONE, _Doubt.BARE)
-        is_broken = doubt is not None or _is_trouble(earlier.answer) or is_closed(earlier)
+        is_broken = doubt is not None or is_trouble(earlier.answer) or is_closed(earlier)
         if is_content if is_empty else is_broken:
             wrong.setdefault((earlier.egress, is_empty), i)
     return tuple(wrong.values())

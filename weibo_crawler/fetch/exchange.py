@@ -8,7 +8,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.errors import EgressFailed, TimedOut, TransportError
-from weibo_crawler.fetch.answers import Asked, Met, decide, is_ban, of_session
+from weibo_crawler.fetch.answers import (
+    Asked,
+    Met,
+    decide,
+    is_ban,
+    is_trustworthy,
+    of_session,
+)
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.pool import Broken, Disproved, Others, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
@@ -77,7 +84,10 @@ class Exchange:
         """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:
         KindShut."""
         ask = asked.ask
-        turn = await self._pool.turn(ask.request, avoid, nth=ask.nth, witness=ask.witness)
+        is_known = ask.expect is Expect.SHOWN
+        turn = await self._pool.turn(
+            ask.request, avoid, nth=ask.nth, witness=ask.witness, is_known=is_known
+        )
         if turn.patience.late_s == inf:
             return await self._ask(asked, turn, patience)
         first = asyncio.create_task(self._ask(asked, turn, patience))
@@ -168,10 +178,11 @@ class Exchange:
                 self._pool.tell(turn, Unused())
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
         met = Met(answer, name, turn.use.generation, loop.time() - started)
-        if isinstance(answer, TimedOut):
-            self._pool.tell(turn, Broken(met.elapsed_s))
         if not _is_clear(met) or name == asked.ask.avoid:
             met = self._with_context(asked, turn, met, page)
+        if isinstance(answer, TimedOut):
+            trouble = str(answer) if is_trustworthy(met) else ""
+            self._pool.tell(turn, Broken(met.elapsed_s, trouble))
         self._judge(asked.ask.request, met)
         return Came(turn, met, page)
 

@@ -30,6 +30,7 @@ from weibo_crawler.fetch.answers import (
     is_of_no_session,
     is_said_gone,
     is_shown_nothing,
+    is_trouble,
     is_trustworthy,
     trouble_of,
 )
@@ -183,6 +184,8 @@ class Fetcher:
                 asked = await self._banned(asked, [one for one in past if is_ban(one.met)])
             elif met.wall in (Wall.DOUBT, Wall.ALONE) and ask.witness is not None:
                 await ask.witness(past[-1].at)  # what passes tells that the session is alive
+            elif is_trouble(met.answer):
+                past[-1] = await self._troubled(asked, past)
             self._counters.add("request.retried")
             avoid, waits = action.step
             if ask.hold is not None and is_shown_nothing(asked, met):
@@ -313,6 +316,18 @@ class Fetcher:
             if not before.is_asked_again:
                 self.samples.wants(kind, self._rng)  # counted as a wall
             self.samples.looked(kind, found=is_found)
+
+    async def _troubled(self, asked: Asked, past: list[_Past]) -> _Past:
+        """The last answer, which was trouble. At the second one, and whenever the site is away, ask
+        for what was shown before, unless anything was shown since: it comes when the site is back.
+        Where nothing is known that was shown, the page is to blame."""
+        last, ask = past[-1], asked.ask
+        is_second = sum(is_trouble(one.met.answer) for one in past) == 2
+        if not (self._pool.is_outage or is_second) or ask.expect is Expect.SHOWN:
+            return last
+        if ask.witness is not None and await ask.witness(last.at):
+            return last
+        return last._replace(met=replace(last.met, is_outage=False))
 
     async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
         """Note when the first ban came: what others are shown from then on tells whether it is one.

@@ -51,9 +51,11 @@ class Failed(Struct, frozen=True):
 class Broken(Struct, frozen=True):
     """Nothing usable came (cut, late, trouble, an unknown shape), and nobody knows yet whose fault
     that is: it is held only against a proxy that has not proved itself. stalled_s: for so long
-    nothing at all came, which was its deadline; 0.0: something did."""
+    nothing at all came, which was its deadline; 0.0: something did. trouble: what came, where it is
+    the site's trouble or the page's, and the egress is not to blame."""
 
     stalled_s: float = 0.0
+    trouble: str = ""
 
 
 class Disproved(Struct, frozen=True):

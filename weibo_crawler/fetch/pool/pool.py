@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
-from weibo_crawler.records import Page, Request, Verdict
+from weibo_crawler.records import OF_USERS, Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
 
@@ -66,11 +66,12 @@ class KindDoubted(Exception):
 
 
 class _MayAsk(NamedTuple):
-    """What is known of the kind of a request. doubted_until: a witness has told of what came
-    before."""
+    """What is known of a request and its kind. is_known: its page was shown before. doubted_until:
+    a witness has told of what came before."""
 
     request: Request
     is_probe: bool
+    is_known: bool
     doubted_until: float
 
 
@@ -115,16 +116,17 @@ class Pool:
         *,
         nth: int = 1,
         witness: Witness | None = None,
+        is_known: bool = False,
     ) -> Turn:
         """The right to send this request now. avoid: egresses to pass over where another may go.
         nth: which page of its list it asks for, from 1. witness: as in `Ask`; None: no doubt of
-        its kind holds it up.
+        its kind holds it up. is_known: the page was shown before.
 
         Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
         `drain`; KindShut; StoreError where the leases of the egresses cannot be kept.
         """
         is_probe = self.endpoints.grants_probe(request, asyncio.get_running_loop().time())
-        may_ask = _MayAsk(request, is_probe, -inf if witness else inf)
+        may_ask = _MayAsk(request, is_probe, is_known, -inf if witness else inf)
         if self._keeper is not None:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
@@ -132,7 +134,7 @@ class Pool:
         self._asking += 1
         try:
             while True:
-                choice, egress = await self._choose(avoid)
+                choice, egress = await self._choose(avoid, is_known=is_known)
                 try:
                     turn = await self._take(request, nth, choice, egress, may_ask)
                 except KindDoubted as doubt:
@@ -166,19 +168,21 @@ class Pool:
             self.ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
             self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
+        if isinstance(outcome, Refused | Walled | SessionOver):
+            self._go_on(now, was_away=self._outage.answered())
         match outcome:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
                 self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
                 self.ring.answered(name, now, latency_s, is_shown=is_shown)
-                self._outage.ended()
+                self._go_on(now, was_away=self._outage.ended(turn.request.url))
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in CLOSED:  # what the site answers to guests, or to this egress alone
                     self.ring.heard(name, now, latency_s)
-                    self._outage.ended()
+                    self._outage.ended(turn.request.url)
                 elif wall is Wall.OVER:
                     self._note_bad(f"login wall{self._ended(turn)}")
             case SessionOver(why, retry_after_s):
@@ -199,10 +203,13 @@ class Pool:
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
                     may_be_site = isinstance(before, Walled)  # it may wall anybody for a moment
                     self.ring.failed(name, now, self._rng, took_s, may_be_site=may_be_site)
-            case Broken(stalled_s):
+            case Broken(stalled_s, trouble):
                 if stalled_s:
                     self.ring.stalled(name)
                 self.ring.broken(name, now, self._rng, stalled_s)
+                if trouble and turn.request.kind in OF_USERS:
+                    self._outage.troubled(turn.request.url, trouble[:80], now, time.time())
+                    self.stop(self._outage.over)
             case Unused():
                 pass
             case _:
@@ -263,7 +270,7 @@ class Pool:
 
     @property
     def is_outage(self) -> bool:
-        """Whether all egresses were out, and none was answered since: no fault of any page."""
+        """As `Outage.is_total`: no fault of any page."""
         return self._outage.is_total
 
     async def outlives(self, turn: Turn) -> bool:
@@ -307,10 +314,13 @@ class Pool:
 
     # -- may it go?
 
-    async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
+    async def _choose(self, avoid: Collection[str], *, is_known: bool) -> tuple[Choice, Egress]:
         loop = asyncio.get_running_loop()
         while True:
             self._stop_if_over()
+            if hold_s := self._outage.hold_s(loop.time(), is_known=is_known):
+                await self._wait(self._news, self._meet_outage(loop.time(), hold_s))
+                continue
             choice = self.ring.choose(loop.time(), self._rng, avoid)
             wait_s = choice.wait_s
             if choice.egress is None:
@@ -350,7 +360,8 @@ class Pool:
         None    no, choose again:
                 a session is being asked for by another caller, or may not be asked for yet (then
                 the egress rests);
-                or, by `Ring.go`, the egress was refused, died, rests, left or is leased no more
+                or, by `Ring.go`, the egress was refused, died, rests, left or is leased no more;
+                or the site is away, and another request looks whether it is back
         more    no, so many seconds too early: its interval, or that of a probe, is not over
         0       yes; where a session is wanted, to ask for it
         """
@@ -363,12 +374,15 @@ class Pool:
             raise KindDoubted(doubted_at)
         now = asyncio.get_running_loop().time()
         bar_s = self._visitor.bar_s(egress, now)
-        if bar_s is None:
+        if bar_s is None or self._outage.hold_s(now, is_known=may_ask.is_known):
             return None
         if bar_s > 0:
             self.ring.rest(egress.name, now, bar_s)
             return None
-        return self.ring.go(choice, now)
+        early_s = self.ring.go(choice, now)
+        if early_s == 0:
+            self._outage.looks(now)
+        return early_s
 
     async def _begin(
         self, request: Request, nth: int, choice: Choice, egress: Egress
@@ -444,6 +458,12 @@ class Pool:
             )
         self.ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
         self._note_bad(why, is_refusal=True)
+
+    def _go_on(self, now: float, *, was_away: bool) -> None:
+        """The site answers; was_away: all who wait for that may go."""
+        if was_away:
+            self.ring.rearrange(now)
+            self._tell_news()
 
     def _ended(self, turn: Turn) -> str:
         return _SESSION_OVER if self._visitor.has_session(turn.egress) else _NO_SESSION
