@@ -14,7 +14,7 @@ from weibo_crawler.errors import BodyCut, SiteSaysNo, TimedOut
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.records import Reading, Request, Verdict
+from weibo_crawler.records import EgressState, Health, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
 TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
@@ -38,10 +38,13 @@ class _Clock:
 
 
 class Stage:
-    """Asks for pages of so many users, with so many callers, as the stages do."""
+    """Asks for pages of so many users, with so many callers, as the stages do. knows: a user who
+    was shown to an earlier run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, knows: int | None = None) -> None:
         self._world, self._evidence = world, Evidence(100)
+        if knows is not None:
+            self._evidence.know(ask(uid=knows).request)
 
     async def fetch(self, one: Ask) -> Reading:
         fetched = await self._evidence.fetch(self._world.fetcher, one, self._repeat)
@@ -119,6 +122,27 @@ def test_pages_that_are_broken_for_themselves_are_told(others: int) -> None:
     ended = run(scenario())
     assert len(world.transport.pages) <= 20 + others + 20 * 8
     assert ended <= 90.0
+
+
+@pytest.mark.parametrize("health", [Health.GOOD, Health.UNCHECKED])
+def test_who_begins_meanwhile_waits_where_the_site_answered_others(health: Health) -> None:
+    """Each egress tells it its next holder, and notes tell who was shown. Else the run ends as soon
+    as it is clear that nothing is answered."""
+    until = AWAY_AT + 300.0
+    world = World(away(until, TROUBLE), rate=4.0, attempts=5, window=50)
+    world.ring.lose_all(0.0)
+    world.ring.until = inf
+    world.ring.admit(DIRECT, EgressState(4.0, 0.0, health, 0, 0), 0.0)
+
+    async def scenario() -> list[Reading]:
+        await asyncio.sleep(AWAY_AT)
+        return await Stage(world, knows=900).all(200, 8)
+
+    if health is Health.GOOD:
+        assert set(run(scenario())) == {OK}
+    else:
+        with pytest.raises(SiteSaysNo, match="does not answer"):
+            run(scenario())
 
 
 def test_trouble_ends_where_nobody_can_tell() -> None:

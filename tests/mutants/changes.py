@@ -24,6 +24,20 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "who begins while the site is away does not know that it answered others",
+        "fetch/pool/ring.py",
+        "self.was_answered |= is_known",
+        "pass",
+        f"{FETCH}/test_outages.py -k begins_meanwhile",
+    ),
+    Change(
+        "a wrong address is taken for a site that is away",
+        "fetch/pool/pool.py",
+        " and self.ring.was_answered:",
+        ":",
+        f"{FETCH}/test_outages.py -k begins_meanwhile",
+    ),
+    Change(
         "what comes while the site is away is a fault of the page",
         "fetch/answers.py",
         " and not met.is_outage]",

@@ -17,6 +17,7 @@ _SAID_S, _SAID_AGAIN_S = 5.0, 600.0  # shorter outages are not worth a line
 # Pages with trouble in a row: so many would hardly be by chance, by the share of answers of late.
 _AWAY_CHANCE, _AWAY_LEAST, _AWAY_MOST = 0.001, 3, 20
 _OF_LATE = 300  # answers
+_PRIOR_TROUBLE, _PRIOR = 0.5, 5.0  # answers added to those seen: few tell little
 _REMEMBERED = 10_000  # pages that are broken for themselves
 _LOOK_S, _LONGEST_LOOK_S = 0.5, 30.0  # between two looks at a site that is away
 _LATER_S = 0.25
@@ -121,16 +122,14 @@ class Outage:
         self._judge_patience(now)
 
     def troubled(self, page: str, why: str, now: float, at: float) -> None:
-        """This page brought trouble, by an egress that is not to blame. Where nothing was ever
-        answered, it is not the site that is away, but rather the address that is wrong."""
-        if not self._was_answered:
-            return
+        """This page brought trouble, by an egress that is not to blame, and the site was there
+        before."""
         self.bad(why, now, at)
         if self._is_away or page in self._broken:
             return
         self._troubled.add(page)
         self._troubles += 1
-        share = (sum(self._latest) + 1) / (len(self._latest) + 2)
+        share = (sum(self._latest) + _PRIOR_TROUBLE) / (len(self._latest) + _PRIOR)
         needed = ceil(log(_AWAY_CHANCE) / log(share))
         if len(self._troubled) >= min(max(needed, _AWAY_LEAST), _AWAY_MOST):
             self._is_away, self._look_at = True, now + _LOOK_S

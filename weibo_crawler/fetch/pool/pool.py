@@ -207,7 +207,8 @@ class Pool:
                 if stalled_s:
                     self.ring.stalled(name)
                 self.ring.broken(name, now, self._rng, stalled_s)
-                if trouble and turn.request.kind in OF_USERS:
+                # where the site never answered its address is wrong, rather than that it is away
+                if trouble and turn.request.kind in OF_USERS and self.ring.was_answered:
                     self._outage.troubled(turn.request.url, trouble[:80], now, time.time())
                     self.stop(self._outage.over)
             case Unused():

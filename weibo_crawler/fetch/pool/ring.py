@@ -89,6 +89,7 @@ class Ring:
         self._numbers = 0
         self._usual_s = 0.0  # of all that answer
         self._is_shown = False  # whether anything was, by any of them
+        self.was_answered = False  # whether the site answered here, or a holder before
         self._successes = 0.0  # of all, in sum
         self._canary: int | None = None
         self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
@@ -184,6 +185,7 @@ class Ring:
         self._successes += slot.success
         slot.arrived(now, elapsed_s)
         self._is_shown |= is_shown
+        self.was_answered = True
         self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
         was_on_trial = slot.is_down or slot.is_taken
         slot.failures = 0
@@ -417,6 +419,7 @@ class Ring:
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
         is_known = state.health is Health.GOOD and not state.deaths
         slot.streak, slot.trusted_for = PROVEN if is_known else 0, state.trusted_for
+        self.was_answered |= is_known
         sound = state.sound()
         slot.next_free = now + sound.next_free_s
         if not slot.is_out:
