@@ -2188,6 +2188,27 @@ CHANGES = [
         "tests/posts/test_yarn_addresses.py",
     ),
     Change(
+        "a field that is new makes recordings of older versions read otherwise",
+        "survey/recording.py",
+        "for name, field in fields if field}",
+        "for name, field in fields if field is not None}",
+        f"{SITE}/weibo/test_recordings.py",
+    ),
+    Change(
+        "a field of a record is read from no page",
+        "sites/weibo/attached.py",
+        '        object_id=read_remark(attached.object_id) or "",\n',
+        "",
+        f"{SITE}/weibo/test_filled.py",
+    ),
+    Change(
+        "a figure of the report is not added up over processes",
+        "analysis/contents.py",
+        "        self.own += other.own\n",
+        "",
+        "tests/analysis/test_contents.py::test_a_table_is_counted_by_its_ranges",
+    ),
+    Change(
         "a web server that is no NameNode is a fault of ours",
         "posts/webhdfs.py",
         "except ValueError:",

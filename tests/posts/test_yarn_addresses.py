@@ -131,10 +131,10 @@ def test_what_is_no_answer_is_a_server_that_cannot_be_reached(words: bytes) -> N
         asked = Yarn(server, server, "me")
         assert asked.maps(APP["id"]) is None
         for call in (asked.check, lambda: asked.find("run")):
-            with pytest.raises(StoreError, match="resourcemanager: http.* cannot be reached"):
+            with pytest.raises(StoreError, match=r"resourcemanager: http.* cannot be reached"):
                 call()
         with pytest.raises(StoreError, match=r"hadoop\.namenode"):
             WebHdfs(server, "me").exists("/folder")
         settings = config.load(None, {"WEIBO_HADOOP__JOBHISTORY": server})
-        with pytest.raises(StoreError, match="correct hadoop.jobhistory"):
+        with pytest.raises(StoreError, match=r"correct hadoop\.jobhistory"):
             checks.jobhistory(settings)

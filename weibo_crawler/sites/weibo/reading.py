@@ -59,7 +59,7 @@ def _shape(data: type[msgspec.Struct], parse: Callable[[Any, Request, float], Re
 _LIST = _shape(wire.UserList, read_user_list)
 _ECHOES = _shape(wire.Echoes, read_echoes)
 _NO_SHAPE = _Shape(msgspec.json.Decoder(wire.Answer), _never_ok)
-_SHAPES = {
+SHAPES = {
     Kind.PROFILE: _shape(wire.Profile, read_profile),
     Kind.INFO: _shape(wire.Info, read_info),
     Kind.FANS: _LIST,
@@ -73,7 +73,6 @@ _SHAPES = {
     Kind.NAME: _NO_SHAPE,
     Kind.SEARCH: _shape(wire.Timeline, read_search),
     Kind.SESSION: _NO_SHAPE,
-    Kind.PROXIES: _NO_SHAPE,
 }
 
 
@@ -125,7 +124,7 @@ def _of_body(request: Request, page: Page) -> Reading:
 
 def _of_json(request: Request, page: Page) -> Reading:
     """Errors: Drift, NotJson, RecursionError."""
-    shape = _SHAPES[request.kind]
+    shape = SHAPES[request.kind]
     try:
         answer = shape.decoder.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
