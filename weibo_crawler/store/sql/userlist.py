@@ -10,6 +10,7 @@ from typing import Any
 
 from weibo_crawler.records import ECHO_LISTS, Edge, Id
 from weibo_crawler.store import (
+    LESS_SHOWN,
     WALLED,
     EndOfList,
     OpenEntries,
@@ -25,9 +26,8 @@ from weibo_crawler.store.sql.cursor import Database, chunks, marks, unpack_ids
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
 _IS_OPEN = "state IN ('queued', 'leased', 'resting')"
-_DOUBT = "less was shown"  # of harvest.trouble.Unsure
 _OPEN_ENTRIES = f"""
-    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{_DOUBT}') > 0 AS is_doubted, COUNT(*),
+    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{LESS_SHOWN}') > 0 AS is_doubted, COUNT(*),
            set_aside
     FROM userlist WHERE {_IS_OPEN} GROUP BY depth, fans, is_doubted, set_aside
 """
