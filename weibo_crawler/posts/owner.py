@@ -14,7 +14,8 @@ NOBODY = "posts.nobody"  # the kind in `Samples` of a profile that is empty as p
 
 
 class Owner:
-    """Stores it, and notes in the ledger how many posts it announces."""
+    """The owner's profile in a visit. It is stored, and the ledger notes how many posts it
+    announces."""
 
     def __init__(self, visit: UnderWay) -> None:
         self._visit = visit
