@@ -51,6 +51,7 @@ def test_the_command_offers_each_format(tmp_path: Path) -> None:
     for form in FORMATS:
         words = ["export", "posts", "-o", "file", "--format", form]
         assert build_parser().parse_args(words).format == form
+        assert export(ROWS, COLUMNS, tmp_path / "rows", form) == len(ROWS)
     with pytest.raises(BadUsage, match=r"--format jsonl\|csv\|parquet.* in \.jsonl, .*\.parquet"):
         export(ROWS, COLUMNS, tmp_path / "rows.txt")
     with pytest.raises(BadUsage, match=r"parquet is compressed inside"):
