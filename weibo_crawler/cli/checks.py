@@ -26,7 +26,7 @@ from weibo_crawler.kerberos import FAILED, opener
 from weibo_crawler.posts.yarn import addresses
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
-from weibo_crawler.store.homes import file_of
+from weibo_crawler.store.homes import DRIVERS, file_of, home_of
 from weibo_crawler.store.sqlite.base import database_path
 
 ANSWER_S = 4.0
@@ -43,10 +43,9 @@ class NotChecked(CrawlerError):
 def python(settings: Settings) -> str:
     """The packages of this home are here, also those that a task of the job imports."""
     wanted = {"msgspec": "", "mrjob": "", "requests": "", "pyroaring": ""}
-    if settings.store.users.startswith("mysql:"):
-        wanted["pymysql"] = how_to_install("cluster")
-    if settings.store.tables.startswith("hbase:"):
-        wanted["happybase"] = how_to_install("cluster")
+    for address in (settings.store.users, settings.store.tables):
+        if (driver := DRIVERS.get(home_of(address))) is not None:
+            wanted[driver] = how_to_install("cluster")
     if "auth=kerberos" in settings.store.tables:
         wanted["gssapi"] = how_to_install("kerberos")
     if settings.fetch.transport == "wreq":
