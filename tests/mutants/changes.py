@@ -2209,6 +2209,22 @@ CHANGES = [
         "tests/analysis/test_contents.py::test_a_table_is_counted_by_its_ranges",
     ),
     Change(
+        "seeds are counted when their rows are there, which a death forgets",
+        "cli/levels.py",
+        "    HELD.change(users, lambda held: (before if held is None else held) + new)\n"
+        "    import_users(users, home.tables, place, new_run_id())",
+        "    import_users(users, home.tables, place, new_run_id())\n"
+        "    HELD.change(users, lambda held: (before if held is None else held) + new)",
+        "tests/levels/test_dedup.py",
+    ),
+    Change(
+        "who is forgotten makes room at each call",
+        "forget.py",
+        "(held or 0) - rows)",
+        "(held or 0) - len(uids))",
+        "tests/levels/test_dedup.py",
+    ),
+    Change(
         "a web server that is no NameNode is a fault of ours",
         "posts/webhdfs.py",
         "except ValueError:",
@@ -2274,7 +2290,7 @@ CHANGES = [
     Change(
         "empty timelines speak against the site before their profiles came",
         "fetch/answers.py",
-        "is_none = is_said_gone(met.answer) or _verdict(met) in NOTHING",
+        "is_none = is_said_gone(met.answer) or _verdict(met) in EMPTY",
         "is_none = is_said_gone(met.answer)",
         f"{FETCH}/test_fetcher.py -k only_unlikely",
     ),
