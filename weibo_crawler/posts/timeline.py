@@ -9,8 +9,8 @@ from weibo_crawler.posts.owner import Owner
 from weibo_crawler.posts.profile import was_empty, was_walled
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, Stops
-from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
-from weibo_crawler.records import Expect, PostPage, Reading, Verdict
+from weibo_crawler.posts.under_way import UnderWay, is_over, page_of, record_of
+from weibo_crawler.records import EMPTY, Expect, PostPage, Reading, Verdict
 from weibo_crawler.store.rows.cells import possible_posts
 
 # kinds in `Samples`

@@ -12,8 +12,8 @@ from weibo_crawler.posts.profile import NOTHING, UNCOUNTED, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS
 from weibo_crawler.posts.timeline import Timeline
-from weibo_crawler.posts.under_way import EMPTY, GONE_ONCE, SILENCE, Needs, UnderWay
-from weibo_crawler.records import Outcome, Verdict
+from weibo_crawler.posts.under_way import GONE_ONCE, SILENCE, Needs, UnderWay
+from weibo_crawler.records import EMPTY, Outcome, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, pinned_cells
 from weibo_crawler.store.rows.keys import post_key

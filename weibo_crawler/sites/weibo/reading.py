@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
+from weibo_crawler.records import EMPTY, Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.doubled import is_doubled
 from weibo_crawler.sites.weibo.drift import Drift, identity
@@ -140,7 +140,7 @@ def _of_json(request: Request, page: Page) -> Reading:
         if is_plain or not (answer.msg or answer.errno):
             raise
         return unknown(_untyped(page.body))
-    if reading.verdict in (Verdict.EMPTY, Verdict.END):
+    if reading.verdict in EMPTY:
         said = _untyped(page.body)
         data = said["data"]
         words = {key: data[key] for key in data or () if data[key] and is_complaint(key)}
