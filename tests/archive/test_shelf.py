@@ -1,5 +1,6 @@
 """Files that are to go elsewhere: where mappers write on YARN."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,36 @@ def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
     shelf.close()
     assert gone == ["posts-run-one-00001.warc.gz"]
     other.close()
+
+
+def test_one_process_takes_a_file(tmp_path: Path) -> None:
+    """Whoever begins while another one puts its last file leaves that alone, as does a third what
+    the second has found; and a file that was just made is not taken from its writer."""
+    gone: list[str] = []
+    came, may_end = threading.Semaphore(0), threading.Event()
+    archive(tmp_path).close()
+
+    def put(path: Path) -> None:
+        gone.append(path.name)
+        came.release()
+        assert may_end.wait(20)
+
+    first, second = Shelf(put), Shelf(put)
+    kept = archive(tmp_path / "more", shelf=first)
+    own = threading.Thread(target=kept.close)
+    own.start()
+    second.take_left(tmp_path)
+    assert all(came.acquire(timeout=20) for _ in range(2))
+    (tmp_path / "posts-new-00001.warc.gz.open").touch()
+    third = Shelf(put)
+    for folder in (tmp_path, tmp_path / "more"):
+        third.take_left(folder)
+    may_end.set()
+    for shelf in (second, third):
+        shelf.close()
+    own.join()
+    assert len(gone) == 2
+    assert [path.name for path in tmp_path.rglob("*.warc.*")] == ["posts-new-00001.warc.gz.open"]
 
 
 def test_a_folder_of_hdfs(tmp_path: Path) -> None:

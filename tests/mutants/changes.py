@@ -2225,6 +2225,20 @@ CHANGES = [
         "tests/levels/test_dedup.py",
     ),
     Change(
+        "a file of an archive that one process puts elsewhere is put by the next one, too",
+        "archive/shelf.py",
+        "kind: int = fcntl.LOCK_EX",
+        "kind: int = fcntl.LOCK_SH",
+        "tests/archive/test_shelf.py::test_one_process_takes_a_file",
+    ),
+    Change(
+        "a file of an archive is taken from a process that has just made it",
+        "archive/shelf.py",
+        "if os.fstat(lock).st_size:",
+        "if True:",
+        "tests/archive/test_shelf.py::test_one_process_takes_a_file",
+    ),
+    Change(
         "a web server that is no NameNode is a fault of ours",
         "posts/webhdfs.py",
         "except ValueError:",

@@ -83,11 +83,12 @@ class Archive:
         self._path = None
         try:
             path.rename(whole)
-            os.close(self._file)
+            if self._shelf is not None:
+                self._shelf.take(whole, self._file)
+            else:
+                os.close(self._file)
         except OSError as error:
             raise store_error(whole, error) from None
-        if self._shelf is not None:
-            self._shelf.take(whole)
 
     def _append(self, data: bytes) -> None:
         if self._shelf is not None:
