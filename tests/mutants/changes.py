@@ -2239,6 +2239,13 @@ CHANGES = [
         "tests/archive/test_shelf.py::test_one_process_takes_a_file",
     ),
     Change(
+        "each piece of a file that cannot be continued waits for the disk",
+        "media/saving.py",
+        "        if self._validator:\n            self._sync(file)",
+        "        self._sync(file)\n        if self._validator:",
+        "tests/media/test_saving.py",
+    ),
+    Change(
         "a web server that is no NameNode is a fault of ours",
         "posts/webhdfs.py",
         "except ValueError:",

@@ -227,8 +227,9 @@ class Part:
             os.fsync(file.fileno())
 
     def _make_safe(self, file: FileIO) -> None:
-        self._sync(file)
+        """Put what came onto the disk, where a later request can go on from there."""
         if self._validator:
+            self._sync(file)
             self._bytes = file.tell()
             self._keep(self._bytes, self._validator)
 
