@@ -115,7 +115,7 @@ class _Visit(UnderWay):
             return not self.sightings.surplus(announced) > 0
         if not self.ledger.pages and announced != 0:
             return False  # nothing at all was shown, however much is held
-        return self.sightings.missing(announced) <= _MISSING_SHARE * (announced or 0)
+        return self.sightings.lacking(announced) <= _MISSING_SHARE * (announced or 0)
 
     def _is_whole(self, stopped: str) -> bool:
         """Whether this visit alone read the timeline from its beginning to its end, and was told

@@ -46,9 +46,7 @@ KEPT = "SELECT uid, url, fetched_at, body FROM kept_pages"
 _SEEN = "SELECT owner, edge, nth, seen_at, uids FROM edges"
 # written out: MariaDB does not look a row value up in an index
 _LATER = "owner >= %s AND (owner > %s OR owner = %s AND (edge > %s OR edge = %s AND nth > %s))"
-
-
-# of a row, and when; of a user who is as they were found both times are the same
+# whether a row has changed since its user was found, and when: until then both times are the same
 CHANGED = "(depth = 0 OR changed_at > found_at) AND changed_at"
 
 
