@@ -16,7 +16,10 @@ _HADOOP = """#!/bin/sh
 shift 3
 case "$1" in
 -mkdir) mkdir -p "$HDFS" ;;
--put) cp "$2" "$HDFS/" ;;
+-put)
+  shift
+  if [ "$1" = -f ]; then shift; elif [ -e "$HDFS/${1##*/}" ]; then exit 1; fi
+  cp "$1" "$HDFS/" ;;
 *) exit 2 ;;
 esac
 """
@@ -91,7 +94,8 @@ def test_one_process_takes_a_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_hdfs(tmp_path: Path) -> None:
-    """By the `hadoop` command of the settings."""
+    """By the `hadoop` command of the settings. A file that lies there goes once more where its
+    process was killed before it could remove it here."""
     command, there = tmp_path / "hadoop", tmp_path / "hdfs"
     command.write_text(_HADOOP)
     command.chmod(0o755)
@@ -104,6 +108,10 @@ def test_a_folder_of_hdfs(tmp_path: Path) -> None:
     crawl.run("seed", "7")
     (path,) = there.iterdir()
     assert whole(path)
+    (here,) = tmp_path.glob("*outgoing*")
+    (here / path.name).write_bytes(path.read_bytes())
+    crawl.run("seed", "9")
+    assert ([*here.iterdir()], len([*there.iterdir()])) == ([], 2)
     assert "hadoop fs -get hdfs:///archive" in crawl.run("reparse", code=2).stderr
     command.write_text("#!/bin/sh\nexit 1\n")
     assert "HDFS" in crawl.run("seed", "8", code=5).stderr

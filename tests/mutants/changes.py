@@ -2246,6 +2246,13 @@ CHANGES = [
         "tests/media/test_saving.py",
     ),
     Change(
+        "a file of an archive that a killed process had put stays here for ever",
+        "posts/hdfs.py",
+        '"-put", "-f", str(source), folder)',
+        '"-put", str(source), folder)',
+        "tests/archive/test_shelf.py::test_a_folder_of_hdfs",
+    ),
+    Change(
         "a web server that is no NameNode is a fault of ours",
         "posts/webhdfs.py",
         "except ValueError:",
