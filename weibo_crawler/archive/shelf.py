@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from weibo_crawler.errors import CrawlerError, StoreError
@@ -66,14 +67,13 @@ def is_open(path: Path) -> bool:
 def _locked(path: Path, access: int = os.O_RDWR, kind: int = fcntl.LOCK_EX) -> int | None:
     """A descriptor that keeps other processes from this file until it is closed; None: one of them
     has it, or has moved it."""
-    try:
+    with suppress(BlockingIOError, FileNotFoundError):
         lock = os.open(path, access)
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
             path.stat()  # it may have been moved just before
+            return lock
         except OSError:
             os.close(lock)
             raise
-    except (BlockingIOError, FileNotFoundError):
-        return None
-    return lock
+    return None
