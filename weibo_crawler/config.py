@@ -570,18 +570,13 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     _check_edges(settings.harvest)
     _check_posts(settings.posts)
     _check_egress(settings.egress)
-    homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
-    for name, schemes in homes:
+    servers = {"users": "mysql://user@host:port/database", "tables": "hbase://host:port[/prefix]"}
+    for name, server in servers.items():
         address = getattr(settings.store, name)
-        if not address.startswith(schemes):
+        if not address.startswith(("sqlite:///", server[: server.index("//") + 2])):
             raise BadConfig(
                 f"store.{name}: {masked(address)!r} is not supported; use sqlite:///file.db "
-                "(relative), sqlite:////folder/file.db (absolute)"
-                + (
-                    " or mysql://user@host:port/database"
-                    if name == "users"
-                    else " or hbase://host:port[/prefix]"
-                )
+                f"(relative), sqlite:////folder/file.db (absolute) or {server}"
             )
         if not address.startswith("sqlite:") and _holds_password(address):
             raise BadConfig(

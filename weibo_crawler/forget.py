@@ -73,10 +73,10 @@ def forget_users(
         for kind in OF_USERS:
             notes.SHOWN.of(kind).clear(frontier)  # it names users
         is_gone = frontier.forgotten().has
-        if notes.HELD.get(frontier) is not None:
-            notes.HELD.change(frontier, lambda held: (held or 0) - rows)
     users = max(users, rows)
     posts = sum(remove_user(tables, uid) for uid in uids)
+    if not dry_run and notes.HELD.get(frontier) is not None:  # not before they are gone
+        notes.HELD.change(frontier, lambda held: (held or 0) - rows)
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
     below = {

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -119,7 +119,7 @@ class Home:
         if "://" in settings.folder:
             hdfs, folder = open_hdfs(self.settings.hadoop), settings.folder.rstrip("/")
             hdfs.make_folder(folder)
-            put = lambda path: hdfs.put([path], folder)  # noqa: E731
+            put = partial(hdfs.put_again, folder=folder)
         self._archives.append(
             open_archive(settings, stage, run_id, options=options, is_gone=is_gone, put=put)
         )

@@ -8,13 +8,14 @@ import base64
 import urllib.error
 import urllib.request
 from email.message import Message
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from weibo_crawler.errors import StoreError, needed
 
 _NO_KDC = -1765328228  # KRB5_KDC_UNREACH
+FAILED = (OSError, HTTPException)  # what asking by an `opener`, or reading the answer, may raise
 
 
 class NoTicket(StoreError):

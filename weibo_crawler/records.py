@@ -46,6 +46,7 @@ class Verdict(StrEnum):
 
 
 FACTS = frozenset({Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED})
+EMPTY = (Verdict.EMPTY, Verdict.END)  # the facts that a page shows nothing
 REFUSALS = frozenset({Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED})
 
 

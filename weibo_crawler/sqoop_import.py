@@ -25,6 +25,7 @@ from weibo_crawler.resources import resource
 from weibo_crawler.store import Tables
 from weibo_crawler.store.hbase import address as hbase
 from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.homes import HBASE, MYSQL, home_of
 from weibo_crawler.store.mysql import base as mysql
 from weibo_crawler.store.sql.userlist import CHANGED
 from weibo_crawler.store.sql.walk import Frontier
@@ -61,7 +62,7 @@ def prepare(settings: Settings, name: str, run_id: str, environ: Mapping[str, st
     """Sqoop for the table that this program calls `name`. environ: ours; Sqoop gets it without our
     settings. BadConfig where Sqoop could not run with these settings, or would tell a secret."""
     store, sqoop = settings.store, settings.sqoop
-    if not store.users.startswith("mysql://") or not store.tables.startswith("hbase://"):
+    if home_of(store.users) != MYSQL or home_of(store.tables) != HBASE:
         raise BadConfig(
             "import --via sqoop copies from store.users = mysql://… to store.tables = hbase://…, "
             f"and here they are {store.users} and {store.tables}: use --via builtin"

@@ -14,11 +14,12 @@ import pytest
 from tests.analysis.worlds import T0, post, put_posts, put_users, retweet, user
 from weibo_crawler.analysis import batches, columns
 from weibo_crawler.analysis import parquet as parquet_module
-from weibo_crawler.analysis.export import export
+from weibo_crawler.analysis.export import FORMATS, export
 from weibo_crawler.analysis.files import parts_of, replacing
 from weibo_crawler.analysis.ledgers import LEDGERS
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.scan import scan_imported, scan_posts
+from weibo_crawler.cli.main import build_parser
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
 from weibo_crawler.sites import open_site
@@ -43,6 +44,18 @@ def test_jsonl_and_csv_hold_the_rows(tmp_path: Path) -> None:
     assert [json.loads(line) for line in lines] == ROWS
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         assert [row["text"] for row in csv.DictReader(file)] == [row["text"] for row in ROWS]
+
+
+def test_the_command_offers_each_format(tmp_path: Path) -> None:
+    """It writes them all, and names them where somebody asks for another one."""
+    for form in FORMATS:
+        words = ["export", "posts", "-o", "file", "--format", form]
+        assert build_parser().parse_args(words).format == form
+        assert export(ROWS, COLUMNS, tmp_path / "rows", form) == len(ROWS)
+    with pytest.raises(BadUsage, match=r"--format jsonl\|csv\|parquet.* in \.jsonl, .*\.parquet"):
+        export(ROWS, COLUMNS, tmp_path / "rows.txt")
+    with pytest.raises(BadUsage, match=r"parquet is compressed inside"):
+        export(ROWS, COLUMNS, tmp_path / "rows.parquet.gz")
 
 
 def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:

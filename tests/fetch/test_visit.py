@@ -73,7 +73,7 @@ class VisitMachine(RuleBasedStateMachine):
         in_this_hour = [at for at in self.asked if at > self.now - HOUR_S + 1e-6]
         assert barred_s > 1e-6 or len(in_this_hour) < PER_HOUR
         self.now += barred_s
-        self.visit.asks(self.now)
+        self.visit.request_started(self.now)
         self.asked.append(self.now)
         assert sum(at > self.now - HOUR_S + 1e-6 for at in self.asked) <= PER_HOUR
         generation = self.visit.generation

@@ -1,5 +1,6 @@
 """A part that is cut, killed and continued, in any way, becomes the file or nothing."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.media.server import jpeg
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge, TransportError
 from weibo_crawler.fetch.clients.requests_transport import Stream
+from weibo_crawler.media import saving
 from weibo_crawler.media.naming import PARTS, PICTURE
 from weibo_crawler.media.saving import Part, Saved
 from weibo_crawler.records import Kind, Request
@@ -185,3 +187,18 @@ def test_a_resumed_file_is_as_long_as_its_range_says(tmp_path: Path) -> None:
     with pytest.raises(BadAnswer):
         part.take(Stream(206, headers, iter([body[4999:]])))
     assert part.asked_by(URL) == URL
+
+
+@pytest.mark.parametrize(("etag", "most"), [({"etag": '"1"'}, 8), ({}, 2)])
+def test_the_disk_is_waited_for_only_where_that_saves_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, etag: dict[str, str], most: int
+) -> None:
+    """A part goes on where the server says what it is a part of: there so many bytes are made safe
+    at a time. Of another one nothing is, but the whole file in the end, and its folder."""
+    synced: list[int] = []
+    monkeypatch.setattr(saving, "_SAFE", 1000)
+    monkeypatch.setattr(os, "fsync", synced.append)
+    pieces = (jpeg(1, 5000)[at : at + 100] for at in range(0, 5000, 100))
+    came = World(tmp_path).part().take(Stream(200, {**etag, "content-type": "image/jpeg"}, pieces))
+    assert isinstance(came, Saved)
+    assert len(synced) <= most

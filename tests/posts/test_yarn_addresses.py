@@ -4,11 +4,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import StreamRequestHandler, TCPServer
 
 import pytest
 
 from tests.webserver import answering
+from weibo_crawler import config
+from weibo_crawler.cli import checks
 from weibo_crawler.errors import BadConfig, StoreError
+from weibo_crawler.posts.webhdfs import WebHdfs
 from weibo_crawler.posts.yarn import Yarn
 
 DEAD = "http://127.0.0.1:9"
@@ -90,3 +94,47 @@ def test_nothing_is_concluded_while_one_cannot_be_asked() -> None:
     """The one that is away may be the active one: that nobody knows of a job is no answer then."""
     with answering({}.get) as port, pytest.raises(StoreError, match=r"127\.0\.0\.1:9 cannot be"):
         yarn(DEAD, f"http://127.0.0.1:{port}").find("run")
+
+
+@contextmanager
+def saying(words: bytes) -> Iterator[str]:
+    """A server that says these words to whoever asks, and hangs up."""
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65_536)
+            self.wfile.write(words)
+
+    with TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"220 another protocol\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{",
+    ],
+    ids=["no HTTP", "cut", "no JSON"],
+)
+def test_what_is_no_answer_is_a_server_that_cannot_be_reached(words: bytes) -> None:
+    """One that dies while it answers, or is none of Hadoop's, is an error that names it; where only
+    the progress of a job is asked for it is none."""
+    with saying(words) as server:
+        asked = Yarn(server, server, "me")
+        assert asked.maps(APP["id"]) is None
+        for call in (asked.check, lambda: asked.find("run")):
+            with pytest.raises(StoreError, match=r"resourcemanager: http.* cannot be reached"):
+                call()
+        with pytest.raises(StoreError, match=r"hadoop\.namenode"):
+            WebHdfs(server, "me").exists("/folder")
+        settings = config.load(None, {"WEIBO_HADOOP__JOBHISTORY": server})
+        with pytest.raises(StoreError, match=r"correct hadoop\.jobhistory"):
+            checks.jobhistory(settings)

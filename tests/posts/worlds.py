@@ -12,6 +12,7 @@ from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.fetch.source import SHUT
 from weibo_crawler.records import (
     ECHO_LISTS,
+    EMPTY,
     BasicInfo,
     Echo,
     EchoPage,
@@ -30,7 +31,6 @@ from weibo_crawler.records import (
 from weibo_crawler.samples import Samples
 
 PAGE = 10
-_EMPTY = (Verdict.EMPTY, Verdict.END)
 
 
 def post(uid: int, mid: int, **more: object) -> Post:
@@ -152,7 +152,7 @@ class ScriptedFetcher:
         fetched = await self._once(ask)
         # an emptiness is looked at twice
         is_timeline = ask.request.kind is Kind.POSTS
-        if is_timeline and ask.expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
+        if is_timeline and ask.expect is Expect.CONTENT and fetched.reading.verdict in EMPTY:
             return await self._once(ask)
         return fetched
 

@@ -24,9 +24,11 @@ import weibo_crawler
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, fetch, posts, profile, world_of
+from weibo_crawler.config import Harvest
 from weibo_crawler.errors import BadConfig, BadUsage
 from weibo_crawler.simulator.arguments import add_arguments, from_arguments, to_arguments
 from weibo_crawler.simulator.faults import FAULTS
+from weibo_crawler.simulator.graph import POPULAR
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import HEALTH
 from weibo_crawler.simulator.run import start
@@ -164,6 +166,12 @@ def test_a_world_that_cannot_be() -> None:
     """The child's BadUsage is raised in the parent."""
     with pytest.raises(BadUsage, match="users: 7 is not between"):
         start(replace(SMALL, users=7))
+
+
+def test_the_true_walk_keeps_whom_a_harvest_keeps() -> None:
+    """The simulator shares no settings: where the default of harvest.min_fans changes, so do
+    `graph.POPULAR` and the worlds that are made around it."""
+    assert SimulatorOptions().min_fans == POPULAR == Harvest().min_fans
 
 
 def test_the_truth_on_disk(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.worlds import post, user
-from weibo_crawler.records import ECHO_LISTS, Echo, Post
+from weibo_crawler.records import ECHO_LISTS, Echo, PageInfo, Post
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells, user_cells
 from weibo_crawler.store.rows.echoes import echo_puts
 from weibo_crawler.store.rows.fields import ECHOES, EDGES, IMPORTED, NOWHERE, POSTS, Field
@@ -45,6 +45,12 @@ def test_every_field_of_a_record_is_one() -> None:
         for fields in (POSTS, IMPORTED, *ECHOES.values(), EDGES)
         for field in fields.values()
     )
+
+
+def test_the_documentation_says_what_stands_beside_a_text() -> None:
+    """Each field of a page_info."""
+    said = _DOC.partition("`page_info` is what")[2].partition("\n## ")[0]
+    assert [name for name in PageInfo.__struct_fields__ if f"`{name}`" not in said] == []
 
 
 def test_cells_lie_in_known_families() -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import EMPTY, Kind, Verdict
 
 _PAGES = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
-_ENDS = (Verdict.EMPTY, Verdict.END)
 
 
 class Tally(NamedTuple):
@@ -79,7 +78,7 @@ class Asked:
 def _tally(verdict: str, n: int) -> Tally:
     if verdict in _PAGES:
         return Tally(pages=n)
-    if verdict in _ENDS:
+    if verdict in EMPTY:
         return Tally(ends=n)
     if verdict == Verdict.LOGIN_WALL:
         return Tally(walls=n)

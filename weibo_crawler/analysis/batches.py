@@ -122,8 +122,7 @@ def _type(arrow: Any, field: Field) -> Any:
 @cache  # asking a record for the types of its fields takes longer than a range with few rows
 def _type_of(arrow: Any, hint: Any) -> Any:
     """The type of Arrow for that of a value, or of one that may be None."""
-    simple = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
-    simple[float] = arrow.float64()
+    simple = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     if hint in simple:
         return simple[hint]
     if get_origin(hint) is tuple:

@@ -13,10 +13,11 @@ from weibo_crawler.analysis.writers import Rows, write
 from weibo_crawler.errors import BadUsage, how_to_install
 from weibo_crawler.store.rows.fields import Field
 
-FORMATS = ("jsonl", "csv", "parquet")
+_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
+COMPRESSED = ("parquet",)  # inside, so no .gz stands behind its name
 EXCEL = "excel"  # of .csv as well
 IDS = "ids"  # of any name
-_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
 def export(
@@ -59,10 +60,10 @@ def _format(path: Path, format: str | None) -> tuple[str, bool]:
     if format not in (*FORMATS, EXCEL, IDS):
         raise BadUsage(
             f"{path}: which format? Give --format {'|'.join(FORMATS)}, "
-            "or a name that ends in .jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"
+            f"or a name that ends in {', '.join(_SUFFIXES)}; .gz may follow"
         )
-    if is_gzip and format == "parquet":
-        raise BadUsage(f"{path}: Parquet is compressed inside; leave out .gz")
+    if is_gzip and format in COMPRESSED:
+        raise BadUsage(f"{path}: {format} is compressed inside; leave out .gz")
     return format, is_gzip
 
 

@@ -157,9 +157,9 @@ def table(
     cell of a row, such as a long text, has a line of its own above the three others."""
 
     def line(tag: str, cells: Sequence[str | Link]) -> str:
+        kinds = (' class="n"' if right else "" for right in numeric)
         inside = (
-            f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{_inside(cell)}</{tag}>"
-            for cell, right in zip(cells, numeric, strict=True)
+            f"<{tag}{kind}>{_inside(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True)
         )
         return f"<tr>{''.join(inside)}</tr>\n"
 

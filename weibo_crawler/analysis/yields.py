@@ -17,7 +17,7 @@ _KEPT = 400  # points of a run
 
 
 class Price(NamedTuple):
-    """What the users cost whom an edge found: requests sent for it, and how many it brought."""
+    """The price of the users that an edge found. requests: sent for it; kept: users it brought."""
 
     edge: Edge
     requests: int
@@ -25,12 +25,12 @@ class Price(NamedTuple):
 
     @property
     def each(self) -> float | None:
-        """Requests a kept user; None: it has brought nobody."""
+        """Requests for each kept user; None: it has brought nobody."""
         return self.requests / self.kept if self.kept else None
 
 
 def prices(asked: Asked) -> list[Price]:
-    """Of each edge for which something was asked, the dearest last."""
+    """Price each edge for which something was asked, the dearest last."""
     found = [
         Price(edge, tally.sent, asked[f"edge.{edge}.kept"])
         for edge in Edge
@@ -40,7 +40,7 @@ def prices(asked: Asked) -> list[Price]:
 
 
 def yield_lines(asked: Asked) -> Iterator[str]:
-    """For people, a line an edge."""
+    """Say for people what each edge has brought, a line for each."""
     for price in prices(asked):
         if price.edge is not Edge.SEED:
             each = "nobody" if price.each is None else f"{price.each:.2f} requests a user"
@@ -49,14 +49,14 @@ def yield_lines(asked: Asked) -> Iterator[str]:
 
 
 class Tail(NamedTuple):
-    """The end of a run that brought next to nobody. share: of its requests."""
+    """The end of a run that brought next to nobody. share: of all requests of the run."""
 
     requests: int
     users: int
     share: float
 
     def line(self) -> str:
-        """For people."""
+        """Say it for people."""
         return (
             f"run dry: the last {self.requests:,} requests ({percent(self.share)}) brought "
             f"{self.users:,} new users; more seeds or other edges bring more, and `posts` uses "
@@ -83,7 +83,7 @@ class Course:
 
 
 def tail(points: Sequence[tuple[int, int]]) -> Tail | None:
-    """Of (requests sent, users kept) in the order of time."""
+    """As `Course.tail`. points: (requests sent, users kept), in the order of time."""
     sent, kept = points[-1]
     for since, had in points:
         if kept - had <= _DRY * kept:
@@ -94,7 +94,7 @@ def tail(points: Sequence[tuple[int, int]]) -> Tail | None:
 
 
 def visits_a_day(ledger: Ledger) -> float:
-    """How often its user is visited, by the dates of the last visit and of the next one."""
+    """Visits a day of a user, by the dates of the last visit and of the next one."""
     if ledger.told_at is None or ledger.next_visit is None:
         return 0.0
     span_s = ledger.next_visit - ledger.told_at
@@ -102,14 +102,14 @@ def visits_a_day(ledger: Ledger) -> float:
 
 
 def each_again(asked: Asked) -> tuple[float, bool]:
-    """Requests of a later visit, and whether that was measured; else it is page 1."""
+    """Requests of a later visit, and whether that was measured; else one, for page 1."""
     n = asked["visits.again.ended"]
     return (asked.all(["again"]).sent / n, True) if n else (1.0, False)
 
 
 def follow_line(visits: float, asked: Asked, most_per_s: float | None) -> str:
-    """Requests a day by which users are followed who take so many visits a day, against what the
-    pace allows: requests a second, None for no limit."""
+    """Say how many requests a day it takes to follow the visited users, and whether the pace allows
+    them. visits: a day; most_per_s: requests a second that the pace allows, None: no limit."""
     each, is_measured = each_again(asked)
     a_day = visits * each
     how = "as measured" if is_measured else "one a visit assumed"

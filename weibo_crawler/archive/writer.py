@@ -30,7 +30,7 @@ class Archive:
     know of. A file is locked while it is written: `forget` leaves it alone then.
 
     name: begins the names of the files; info: fields of their warcinfo; max_bytes: as
-    archive.max_file_bytes; is_gone: whom `forget` removed, asked at the begin of each file; shelf:
+    archive.max_file_bytes; is_gone: whom `forget` removed, asked when a file begins; shelf:
     gets each file when it is complete. Errors: StoreError, StoreFull; a record is written whole or
     not at all.
     """
@@ -58,7 +58,7 @@ class Archive:
         self._begin()
 
     def keep(self, answer: Answer) -> None:
-        """Append one answer, or the word that none came."""
+        """Append one answer, or that none came."""
         if self._is_gone is not None:
             shown = blanked(answer, self._is_gone)
             if shown is None:
@@ -83,11 +83,12 @@ class Archive:
         self._path = None
         try:
             path.rename(whole)
-            os.close(self._file)
+            if self._shelf is not None:
+                self._shelf.take(whole, self._file)
+            else:
+                os.close(self._file)
         except OSError as error:
             raise store_error(whole, error) from None
-        if self._shelf is not None:
-            self._shelf.take(whole)
 
     def _append(self, data: bytes) -> None:
         if self._shelf is not None:

@@ -22,11 +22,11 @@ from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
-from weibo_crawler.kerberos import opener
+from weibo_crawler.kerberos import FAILED, opener
 from weibo_crawler.posts.yarn import addresses
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
-from weibo_crawler.store.homes import file_of
+from weibo_crawler.store.homes import DRIVERS, file_of, home_of
 from weibo_crawler.store.sqlite.base import database_path
 
 ANSWER_S = 4.0
@@ -43,10 +43,9 @@ class NotChecked(CrawlerError):
 def python(settings: Settings) -> str:
     """The packages of this home are here, also those that a task of the job imports."""
     wanted = {"msgspec": "", "mrjob": "", "requests": "", "pyroaring": ""}
-    if settings.store.users.startswith("mysql:"):
-        wanted["pymysql"] = how_to_install("cluster")
-    if settings.store.tables.startswith("hbase:"):
-        wanted["happybase"] = how_to_install("cluster")
+    for address in (settings.store.users, settings.store.tables):
+        if (driver := DRIVERS.get(home_of(address))) is not None:
+            wanted[driver] = how_to_install("cluster")
     if "auth=kerberos" in settings.store.tables:
         wanted["gssapi"] = how_to_install("kerberos")
     if settings.fetch.transport == "wreq":
@@ -138,7 +137,7 @@ def site(settings: Settings) -> str:
         raise NotChecked(f"{url}: not asked; `proxies check` asks it")
     try:
         apart_s = _ask(url)[1]
-    except OSError as error:
+    except FAILED as error:
         raise NotChecked(f"{url}: no answer ({error}): is it started?") from None
     return f"{url} answers" + _judged(apart_s)
 
@@ -260,7 +259,7 @@ def _cluster_id(url: str) -> int | None:
     try:
         answer = json.loads(_ask(f"{url}/ws/v1/cluster/info")[0])
         return int(answer["clusterInfo"]["id"])
-    except (OSError, ValueError, LookupError, TypeError, StoreError):
+    except (*FAILED, ValueError, LookupError, TypeError, StoreError):
         return None
 
 
@@ -268,7 +267,7 @@ def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:
     try:
         body, apart_s = _ask(url.rstrip("/") + path)
         return json.loads(body), apart_s
-    except (OSError, ValueError) as error:
+    except (*FAILED, ValueError) as error:
         raise StoreError(f"{url}: {error}: start it, or correct {setting}") from None
 
 

@@ -21,7 +21,7 @@ from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.node import Finding
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
-from weibo_crawler.store.homes import HBASE, file_of, home_of
+from weibo_crawler.store.homes import HBASE, file_of, home_of, users_check
 
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
@@ -139,10 +139,10 @@ def _users(settings: Settings) -> Iterator[Check]:
         yield Check("users", partial(_embedded, settings, store.users, write))
         return
     try:
-        from weibo_crawler.store.mysql.check import MysqlCheck
-    except ImportError:
+        check = users_check(store)
+    except BadConfig:
         return  # the check of python says so
-    for name, run in MysqlCheck(store.users, store.read_password()).checks():
+    for name, run in check.checks():
         yield Check(name, run)
 
 

@@ -15,6 +15,7 @@ from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site
+from weibo_crawler.store.homes import HBASE, home_of
 from weibo_crawler.store.notes import Notes
 
 _NAMED = 10  # people, in a line
@@ -36,7 +37,7 @@ def forget(options: argparse.Namespace) -> Done:
             exports = known_exports(home.users)
             archived, where = _from_archive(home.settings, set(uids), progress, dry_run=dry_run)
             files, busy, folders = _from_media(home.users, uids, progress, dry_run=dry_run)
-        in_hbase = home.settings.store.tables.startswith("hbase:") and not dry_run
+        in_hbase = home_of(home.settings.store.tables) == HBASE and not dry_run
     lines = _lines(len(uids), removed, in_hbase, dry_run=dry_run)
     lines += where + folders
     lines.append("files written before may still hold them; delete those by hand: exports, reports")

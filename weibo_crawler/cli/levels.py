@@ -87,9 +87,9 @@ def _import(home: Home) -> int:
     seq = notes.IMPORTED_SEQ.of(place).get(users) or 0
     keys = [user_key(seed.uid) for seed in users.users(after_seq=seq)]
     new = sum(not cells for cells in home.tables.userlist.rows(keys, ["user:id"]).values())
-    import_users(users, home.tables, place, new_run_id())
     before = users.count_upto(seq)
     HELD.change(users, lambda held: (before if held is None else held) + new)
+    import_users(users, home.tables, place, new_run_id())  # counted first: room is never too much
     return len(keys)
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from weibo_crawler.analysis.figures import Stored
 
 _MAPS = 16
-_SUFFIXES = {"jsonl": "jsonl.gz", "csv": "csv.gz", "parquet": "parquet"}
 # which options of the command a map is told
 _CHOICES = ("what", "imported", "uid", "limit", "since", "until", "as_of", "history", "columns")
 
@@ -55,6 +54,8 @@ class Count(msgspec.Struct, frozen=True, tag=True):
 
 def export_on_yarn(options: argparse.Namespace) -> Done:
     """Write the rows into a new folder of HDFS, whole or not at all."""
+    from weibo_crawler.analysis.export import COMPRESSED
+
     address, form = options.output.rstrip("/"), options.format or "jsonl"
     if options.excel or options.ids:
         raise BadUsage("--excel and --ids are for a file on this machine: leave them out")
@@ -69,9 +70,9 @@ def export_on_yarn(options: argparse.Namespace) -> Done:
         remember_export(home.users, address)
     once = _job(cluster, "export")
     chosen = {name: getattr(options, name) for name in _CHOICES}
+    ending = form if form in COMPRESSED else f"{form}.gz"
     parts = [
-        Export(chosen, part, f"{part.start}.{_SUFFIXES[form]}", once.made)
-        for part in ranges(_maps(options))
+        Export(chosen, part, f"{part.start}.{ending}", once.made) for part in ranges(_maps(options))
     ]
     with Progress("export") as progress:
         said = once.run(_lines(parts), progress.say, address)

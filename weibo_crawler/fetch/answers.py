@@ -60,6 +60,7 @@ from weibo_crawler.fetch.pool import (
 )
 from weibo_crawler.fetch.source import Ask
 from weibo_crawler.records import (
+    EMPTY,
     FACTS,
     OF_USERS,
     REFUSALS,
@@ -90,7 +91,6 @@ BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 _OF_ENDED_SESSIONS = Reading(Verdict.REFUSED, why="login wall (of a session that may be over)")
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
-NOTHING = (Verdict.EMPTY, Verdict.END)
 _OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
 
@@ -246,7 +246,7 @@ def _decide(case: _Case) -> Action:
 def _answered(reading: Reading, case: _Case) -> Action:
     """A page that is believed."""
     sign = Sign.DRIFTED if reading.verdict is Verdict.DRIFTED else Sign.ANSWERED
-    outcome = Good(case.met.elapsed_s, is_shown=reading.verdict not in NOTHING)
+    outcome = Good(case.met.elapsed_s, is_shown=reading.verdict not in EMPTY)
     return Action(Return(reading), outcome, sign, reading.why)
 
 
@@ -270,7 +270,7 @@ def _once_more(case: _Case) -> Action:
 
 def is_nothing(asked: Asked, met: Met) -> bool:
     """Whether it is an emptiness at which to look again."""
-    return _verdict(met) in NOTHING and _doubt_of(met.answer, asked) is _Doubt.EMPTY
+    return _verdict(met) in EMPTY and _doubt_of(met.answer, asked) is _Doubt.EMPTY
 
 
 def is_blank(met: Met) -> bool:
@@ -313,7 +313,7 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return None
     if answer.verdict is Verdict.OK:
         return _Doubt.BARE if _is_bare(answer) else _Doubt.FOREIGN
-    is_expected = asked.ask.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in NOTHING
+    is_expected = asked.ask.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in EMPTY
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
@@ -649,7 +649,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
         return None
     if asked.ask.nth > 1 and asked.ask.expect is not Expect.SHOWN:
         return None
-    is_none = is_said_gone(met.answer) or _verdict(met) in NOTHING
+    is_none = is_said_gone(met.answer) or _verdict(met) in EMPTY
     if is_none and asked.ask.expect is Expect.LIKELY:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
@@ -664,7 +664,7 @@ def _shows_nothing(answer: Reading | TransportError) -> bool | None:
         return None
     if answer.verdict is Verdict.OK:
         return answer.ambiguous
-    is_empty = answer.verdict in NOTHING and answer.ambiguous
+    is_empty = answer.verdict in EMPTY and answer.ambiguous
     return True if is_empty or is_said_gone(answer) else None
 
 

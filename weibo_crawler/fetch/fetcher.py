@@ -15,7 +15,6 @@ from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
     MOST_LOOKS,
-    NOTHING,
     Action,
     Asked,
     Met,
@@ -44,6 +43,7 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.metrics import LEFT_OUT, Counters
 from weibo_crawler.records import (
+    EMPTY,
     FACTS,
     OF_USERS,
     Answer,
@@ -369,7 +369,7 @@ class Fetcher:
             return
         blank = [met for met in ends if is_blank(met)]
         emptied = [met for met in ends if not is_blank(met)]
-        is_shown, is_later = reading.verdict not in NOTHING, asked.ask.is_looked_later
+        is_shown, is_later = reading.verdict not in EMPTY, asked.ask.is_looked_later
         is_found = is_shown or bool(blank)
         if emptied and is_later and is_found:
             self.samples.wants(_nth_look(asked, emptied[0], 2), self._rng)  # counted as an end
@@ -413,7 +413,7 @@ class Fetcher:
         as in `Others.note`."""
         now = asyncio.get_running_loop().time()
         self._others.note(asked.ask.request, asked.ask.nth, reading, now, is_alone=is_alone)
-        is_nothing = reading.verdict not in FACTS or reading.verdict in NOTHING
+        is_nothing = reading.verdict not in FACTS or reading.verdict in EMPTY
         if (is_nothing or is_said_gone(reading)) and self._breaker.tripped:
             raise SiteSaysNo(self._breaker.tripped)
         if reading.verdict is Verdict.OK and not reading.ambiguous:

@@ -24,10 +24,10 @@ class Ask(NamedTuple):
     `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
     where there is one that cannot go now, its answer is no fact. was_walled: an earlier visit met a
     login wall here while others were shown such pages. witness: asks for a page of
-    another user, or of another kind, that is known to be shown, where none came after this time (of
-    the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
-    word that the user is gone, at which to look again, and returns when that is of use. is_shown:
-    whether others are shown such pages at present: else nobody looks more often than usual.
+    another user, or of another kind, that is known to be shown, unless one came after this time (of
+    the event loop's clock), and tells whether one is shown. hold: is told of an emptiness, or that
+    the user is said to be gone, and returns when it is of use to look again. is_shown: whether
+    others are shown such pages at present: else nobody looks more often than usual.
     """
 
     request: Request

@@ -2,6 +2,7 @@
 
 from weibo_crawler.evidence import Place
 from weibo_crawler.records import Edge
+from weibo_crawler.store import LESS_SHOWN
 
 
 class EntryTrouble(Exception):
@@ -19,7 +20,7 @@ class Unsure(Doubt):
     """Less was shown than announced."""
 
     def __init__(self, edge: Edge) -> None:
-        super().__init__(f"{edge}: less was shown than announced")
+        super().__init__(f"{edge}: {LESS_SHOWN}")
 
 
 class UnsureWall(Doubt):

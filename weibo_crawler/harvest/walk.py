@@ -87,9 +87,9 @@ class Walker(NamedTuple):
         return await visit.end(edges)
 
     async def _name(self, entry: Entry) -> Entry:
-        """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
-        no page comes the walk goes on without, only nobody knows then what is announced, and the
-        next run asks again."""
+        """Ask for the profile of a seed, which tells its name and fans. Where guests are not shown
+        profiles, or no page comes, the walk goes on without knowing what is announced, and the next
+        run asks again."""
         walls, now = self.walls, time.time()
         if not walls.may_ask(Edge.SEED, 1, now):
             return entry

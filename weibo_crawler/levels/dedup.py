@@ -33,21 +33,21 @@ class LevelReducer:
         self._waiting: dict[Id, Told] = {}
 
     def take(self, key: str, lines: Iterable[str]) -> None:
-        """All that maps tell of one user."""
+        """Take all that maps tell of one user."""
         self._waiting[read_id(key)] = together(lines)
         if len(self._waiting) >= _BATCH:
             with self._task.ending_in_order():
                 self._store()
 
     def finish(self) -> None:
-        """No more users."""
+        """Store the rest: there are no more users."""
         with self._task.ending_in_order():
             self._store()
             self._task.report(self._counters.snapshot(), "done")
         self._task.close()
 
     def _store(self) -> None:
-        """First who was found, then how the walks ended that have found them."""
+        """Store who was found, and only then how the walks that found them ended."""
         waiting, self._waiting = self._waiting, {}
         found: dict[Id, tuple[Seen, Met]] = {}
         named: dict[Id, Met] = {}
@@ -89,7 +89,7 @@ class LevelReducer:
         return found_cells(uid, url, seen, met, self._task.run_id)
 
     def _put(self, rows: Mapping[Id, Cells], times: Collection[float]) -> None:
-        """At one time, as HBase takes them: that of the last."""
+        """Put these rows at the time of the last of them: HBase takes one time a call."""
         if rows:
             at = min(max(times), time.time())
             self._guard.put(
@@ -97,8 +97,8 @@ class LevelReducer:
             )
 
     def _take_room(self, wanted: int) -> int:
-        """For how many users harvest.max_users leaves room; they are counted. What a reducer has
-        taken that is killed then stays taken."""
+        """Take room for as many of these users as harvest.max_users leaves; return how many. What a
+        reducer has taken stays taken where it is killed."""
         most, taken = self._task.home.settings.harvest.max_users, 0
 
         def take(users: int | None) -> int:

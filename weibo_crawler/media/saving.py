@@ -106,7 +106,7 @@ class Part:
         with self._opened(start) as file:
             digest = sha256()
             ending, pieces = self._begun(file, start, digest.update, stream.pieces, content_type)
-            done = self._fill(file, start, digest.update, pieces)
+            done = self._fill(file, digest.update, pieces)
             if total is not None and done != total:
                 self._make_safe(file)
                 raise BodyCut(f"{done:,} bytes came of {total:,}")
@@ -165,9 +165,7 @@ class Part:
             raise BadAnswer(f"it is no {self._one.kind} ({content_type or 'of no type'})")
         return ending, pieces
 
-    def _fill(
-        self, file: FileIO, start: int, digest: Callable[[bytes], None], pieces: Iterator[bytes]
-    ) -> int:
+    def _fill(self, file: FileIO, digest: Callable[[bytes], None], pieces: Iterator[bytes]) -> int:
         """Write the pieces; how many bytes the part has then."""
         try:
             for piece in pieces:
@@ -229,8 +227,9 @@ class Part:
             os.fsync(file.fileno())
 
     def _make_safe(self, file: FileIO) -> None:
-        self._sync(file)
+        """Put what came onto the disk, where a later request can go on from there."""
         if self._validator:
+            self._sync(file)
             self._bytes = file.tell()
             self._keep(self._bytes, self._validator)
 

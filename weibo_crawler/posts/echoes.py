@@ -11,7 +11,7 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
 from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.writer import Writer, all_of
-from weibo_crawler.records import EchoList, EchoPage, Id, Post, Verdict
+from weibo_crawler.records import EMPTY, EchoList, EchoPage, Id, Post, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import echoes_read_cells
@@ -19,7 +19,7 @@ from weibo_crawler.store.rows.echoes import echo_puts
 from weibo_crawler.store.rows.keys import post_key
 
 # these are facts: the post has none to show to us
-_NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)
+_NONE = (*EMPTY, Verdict.GONE, Verdict.RESTRICTED)
 
 
 class EchoReader:

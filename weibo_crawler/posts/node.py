@@ -81,10 +81,10 @@ def _packages() -> str:
 def _surroundings() -> Iterator[tuple[str, Callable[[], str]]]:
     from weibo_crawler import config
     from weibo_crawler.store.hbase import check as hbase_check
-    from weibo_crawler.store.mysql.check import MysqlCheck
+    from weibo_crawler.store.homes import users_check
 
     settings = config.load()
-    sql = MysqlCheck(settings.store.users, settings.store.read_password())
+    sql = users_check(settings.store)
     yield "node sql", sql.server
     yield "node clock", lambda: f"{sql.clock()} from the database's"
     yield "node hbase", partial(hbase_check.protocol, settings.store.tables)

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.profile import lacks_count, needs_profile, owner_of
-from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
-from weibo_crawler.records import Expect, Kind, Page, PostPage, Reading, User, Verdict
+from weibo_crawler.posts.under_way import UnderWay, is_over, page_of, record_of
+from weibo_crawler.records import EMPTY, Expect, Kind, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import possible_posts, profile_cells
 from weibo_crawler.store.rows.keys import user_key
@@ -14,7 +14,8 @@ NOBODY = "posts.nobody"  # the kind in `Samples` of a profile that is empty as p
 
 
 class Owner:
-    """Stores it, and notes in the ledger how many posts it announces."""
+    """The owner's profile in a visit. It is stored, and the ledger notes how many posts it
+    announces."""
 
     def __init__(self, visit: UnderWay) -> None:
         self._visit = visit

@@ -118,16 +118,10 @@ class Pages(NamedTuple):
         due = sightings.closed - self.texts.asked if self.asks_closed else set()
         closed = await self.writer.call(self.holdings.cut, due)
         whole, again, if_opened = self.texts.whole, self.texts.again, self.texts.if_opened
-        await all_of(
-            [
-                *(
-                    self._mend(mid, whole(mid, text, is_retry=True))
-                    for mid, text in lacking.items()
-                ),
-                *(self._mend(mid, again(mid)) for mid in sightings.cut - earlier),
-                *(self._mend(mid, if_opened(mid, text)) for mid, text in closed.items()),
-            ]
-        )
+        asked = [(mid, whole(mid, text, is_retry=True)) for mid, text in lacking.items()]
+        asked += [(mid, again(mid)) for mid in sightings.cut - earlier]
+        asked += [(mid, if_opened(mid, text)) for mid, text in closed.items()]
+        await all_of(self._mend(mid, what) for mid, what in asked)
 
     async def vanish(self, lost: Collection[Id], at: float) -> None:
         """These stored posts have disappeared, as of this time."""

@@ -105,8 +105,8 @@ class Sightings:
             self.cut.discard(mid)
             self.closed.add(mid)
 
-    def missing(self, announced: int | None) -> int:
-        """How many posts the announced count says there are beside those that were shown."""
+    def lacking(self, announced: int | None) -> int:
+        """How many posts are announced beyond those that the site is known to have."""
         return max(0, (announced or 0) - self.standing())
 
     def are_all_shown(self, announced: int | None, hidden: int = 0) -> bool:

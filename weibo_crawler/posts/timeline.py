@@ -9,8 +9,8 @@ from weibo_crawler.posts.owner import Owner
 from weibo_crawler.posts.profile import was_empty, was_walled
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, Stops
-from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
-from weibo_crawler.records import Expect, PostPage, Reading, Verdict
+from weibo_crawler.posts.under_way import UnderWay, is_over, page_of, record_of
+from weibo_crawler.records import EMPTY, Expect, PostPage, Reading, Verdict
 from weibo_crawler.store.rows.cells import possible_posts
 
 # kinds in `Samples`
@@ -185,7 +185,7 @@ class Timeline:
         if (
             not is_old
             or self._before is None
-            or not self._sightings.missing(self._visit.ledger.announced)
+            or not self._sightings.lacking(self._visit.ledger.announced)
         ):
             return
         if self._asker.wants(_MOVED, self._site.posts(self._visit.uid, self._before)):
@@ -248,8 +248,8 @@ class Timeline:
         for: a page of announced posts is missing behind it, or it is a repeat."""
         held = self._sightings.known | self._sightings.seen
         fresh = sum(post.mid not in held for post in page.posts)
-        missing = self._sightings.missing(self._visit.ledger.announced) - fresh
-        return missing >= self._site.posts_a_page or self._is_repeat(page)
+        lacking = self._sightings.lacking(self._visit.ledger.announced) - fresh
+        return lacking >= self._site.posts_a_page or self._is_repeat(page)
 
     def _is_repeat(self, page: PostPage) -> bool:
         """Whether this page, which is not stored yet, shows only what this visit was shown before,
@@ -257,7 +257,7 @@ class Timeline:
         that was pinned is shown again in its place."""
         announced, seen = self._visit.ledger.announced, self._sightings.seen
         shown = {post.mid for post in page.posts} - set(self._visit.ledger.pinned)
-        may_be_more = announced is None or self._sightings.missing(announced) > 0
+        may_be_more = announced is None or self._sightings.lacking(announced) > 0
         return bool(shown) and shown <= seen and may_be_more
 
     def _page_to_ask(self) -> Ask:

@@ -21,14 +21,13 @@ from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Id, Kind, Page, Reading, Verdict
+from weibo_crawler.records import EMPTY, Id, Kind, Page, Reading, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Table
 from weibo_crawler.store.rows.cells import Ledger
 
 R = TypeVar("R")
 
-EMPTY = (Verdict.EMPTY, Verdict.END)
 SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 GONE_ONCE = "gone, says the site, which said so of somebody whom it shows: it is asked once more"
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long

@@ -12,8 +12,8 @@ from weibo_crawler.posts.profile import NOTHING, UNCOUNTED, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS
 from weibo_crawler.posts.timeline import Timeline
-from weibo_crawler.posts.under_way import EMPTY, GONE_ONCE, SILENCE, Needs, UnderWay
-from weibo_crawler.records import Outcome, Verdict
+from weibo_crawler.posts.under_way import GONE_ONCE, SILENCE, Needs, UnderWay
+from weibo_crawler.records import EMPTY, Outcome, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, pinned_cells
 from weibo_crawler.store.rows.keys import post_key
@@ -115,7 +115,7 @@ class _Visit(UnderWay):
             return not self.sightings.surplus(announced) > 0
         if not self.ledger.pages and announced != 0:
             return False  # nothing at all was shown, however much is held
-        return self.sightings.missing(announced) <= _MISSING_SHARE * (announced or 0)
+        return self.sightings.lacking(announced) <= _MISSING_SHARE * (announced or 0)
 
     def _is_whole(self, stopped: str) -> bool:
         """Whether this visit alone read the timeline from its beginning to its end, and was told

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.kerberos import opener
+from weibo_crawler.kerberos import FAILED, opener
 from weibo_crawler.posts.yarn import addresses
 
 _TIMEOUT_S = 600.0
@@ -120,6 +120,8 @@ class WebHdfs:
             try:
                 body = self._open(method, self._url(path, node, **query))
                 return json.loads(body) if body else {}
+            except ValueError:
+                raise _refusal(200, body) from None
             except _Lacking:
                 if may_lack:
                     return None
@@ -141,7 +143,7 @@ class WebHdfs:
         except urllib.error.HTTPError as error:
             with error:
                 raise _refusal(error.code, error.read()) from None
-        except OSError as error:
+        except FAILED as error:
             parts = urllib.parse.urlsplit(url)
             why = getattr(error, "reason", error)
             raise _Elsewhere(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.errors import BadConfig, StoreError
-from weibo_crawler.kerberos import opener
+from weibo_crawler.kerberos import FAILED, opener
 
 _TIMEOUT_S = 30.0
 _LARGEST_MB = 8192
@@ -152,7 +152,7 @@ class Yarn:
                         f"{rm} does not let {self._user} kill {app} (status {error.code}): "
                         f"hadoop application -kill {app}, or `yarn application -kill {app}`, may"
                     ) from None
-            except OSError as error:
+            except FAILED as error:
                 if rm == self._rms[-1]:
                     raise _unreachable(rm, error) from None
             else:
@@ -200,7 +200,7 @@ class Yarn:
         except urllib.error.HTTPError as error:
             error.close()
             return None
-        except (OSError, ValueError) as error:
+        except (*FAILED, ValueError) as error:
             parts = urllib.parse.urlsplit(url)
             raise _unreachable(f"{parts.scheme}://{parts.netloc}", error) from None
 

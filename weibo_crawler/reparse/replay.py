@@ -10,12 +10,11 @@ from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Unreached
-from weibo_crawler.records import Expect, FanPage, Id, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import EMPTY, Expect, FanPage, Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
 _LULL_S = 0.05
-_ENDS = (Verdict.EMPTY, Verdict.END)
 
 
 def fetched_of(site: Site, request: Request, kept: Kept) -> Fetched:
@@ -144,7 +143,7 @@ class VisitReplay(_Replay):
         if request.kind is Kind.POSTS:
             self._page = key
         fetched = fetched_of(self._site, request, kept)
-        if fetched.reading.verdict in _ENDS:
+        if fetched.reading.verdict in EMPTY:
             self._ends[key] = fetched
         return fetched
 
@@ -190,7 +189,7 @@ class WalkReplay(_Replay):
         if kept is None:
             last = next(filter(None, map(self._index.last, keys)), None)
             verdict = last.exchange.told.verdict if last and last.exchange.told else None
-            is_same = verdict in _ENDS or (ask.is_retry and verdict is Verdict.OK)
+            is_same = verdict in EMPTY or (ask.is_retry and verdict is Verdict.OK)
             kept = last if is_same or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
         sort = request.kind, not request.cursor
         if kept is None and request.cursor and self._may_be_over(ask):

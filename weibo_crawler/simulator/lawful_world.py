@@ -9,11 +9,11 @@ from random import Random
 from typing import NamedTuple
 
 from weibo_crawler.simulator.dice import Topic, dice, scatter
+from weibo_crawler.simulator.graph import POPULAR
 from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.timeline import writer_of
 from weibo_crawler.simulator.world import PAGE_OF_POSTS, World, rounded
 
-_POPULAR = 10  # who has fewer fans is announced as it is: the default of harvest.min_fans
 # Where there is little else on a page it would be an end, or look like the page of another user, or
 # like one of an unknown shape.
 _NOT_ALONE = frozenset(
@@ -55,7 +55,7 @@ class LawfulWorld(World):
 
     def fans_announced(self, index: int) -> int:
         fans = self.graph.degree(index)
-        return rounded(fans * self.laws.fans_factor) if fans >= _POPULAR else fans
+        return rounded(fans * self.laws.fans_factor) if fans >= POPULAR else fans
 
     def fans_shown(self, index: int) -> "array[int]":
         """Who a guest finds on the fan list of a user and can be told apart, each once."""

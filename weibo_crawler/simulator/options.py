@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.faults import FAULTS, parse_faults
+from weibo_crawler.simulator.graph import POPULAR
 from weibo_crawler.simulator.limits import FORBEARANCE, LONGEST, parse_rate
 from weibo_crawler.simulator.proxies import HEALTH, MOST_PROXIES, parse_mix
 
@@ -173,7 +174,7 @@ class SimulatorOptions:
         (), "topics from which it starts, too: #…#, or words", _words, metavar="WORDS,…"
     )
     topic_pages: int = _file(1, "of each topic, in the true walk", range=(1, inf))
-    min_fans: int = _file(10, "of the true walk", range=(0, inf))
+    min_fans: int = _file(POPULAR, "of the true walk", range=(0, inf))
     max_depth: int | None = _file(None, "of the true walk", int, range=(0, inf))
     served_out: str | None = _file(None, "write a JSON line per request", str, metavar="FILE")
 

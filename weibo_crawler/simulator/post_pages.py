@@ -24,14 +24,7 @@ class PostPages:
     """paging: "page" or "since_id", how a page names the next one; both are always understood.
     dates: "rfc" or "relative", to the clock, as lists showed them until about 2020."""
 
-    def __init__(
-        self,
-        world: World,
-        users: Users,
-        *,
-        paging: str,
-        dates: str,
-    ) -> None:
+    def __init__(self, world: World, users: Users, *, paging: str, dates: str) -> None:
         self._world = world
         self._users = users
         self._mblogs = Mblogs(world, users)

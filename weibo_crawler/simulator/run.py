@@ -133,7 +133,7 @@ def serve(
             *(options.truth_topics, options.topic_pages),
         )
         truth.write(Path(options.truth_out))
-    gc.set_threshold(50_000, 50, 100)  # the world only grows: looking for garbage in it is in vain
+    gc.set_threshold(50_000, 50, 100)  # the world only grows and holds no garbage
     with contextlib.ExitStack() as stack:
         log = None
         if options.served_out is not None:

@@ -9,6 +9,7 @@ import msgspec
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.outputs import keep_databases
 from weibo_crawler.simulator.attached import KINDS, attached_type
+from weibo_crawler.simulator.graph import POPULAR
 from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.laws import BROKEN_POSTS
 from weibo_crawler.simulator.proxies import Proxy
@@ -107,7 +108,7 @@ class Truth(msgspec.Struct, frozen=True):
         cls,
         world: World,
         seeds: Iterable[int] = (),
-        min_fans: int = 10,
+        min_fans: int = POPULAR,
         max_depth: int | None = None,
         proxies: Iterable[Proxy] = (),
         topics: Iterable[str] = (),

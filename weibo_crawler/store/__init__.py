@@ -306,6 +306,8 @@ WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
 
 # why depths are bounds, and so the order of the walk is free
 NOT_SHOWN = "lists that guests are not shown may hold shorter ways"
+# what an entry is in doubt of: `harvest` writes it, `OpenEntries.is_doubted` is told by it
+LESS_SHOWN = "less was shown than announced"
 ILLEGIBLE_PEOPLE = "people on lists who could not be read may be shorter ways"
 
 

@@ -8,6 +8,7 @@ installed; StoreError.
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weibo_crawler.config import Store
 from weibo_crawler.errors import needed
@@ -24,7 +25,11 @@ from weibo_crawler.store.sqlite.components import SCHEMAS
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
+if TYPE_CHECKING:
+    from weibo_crawler.store.mysql.check import MysqlCheck
+
 SQLITE, MYSQL, HBASE = "sqlite", "mysql", "hbase"
+DRIVERS = {MYSQL: "pymysql", HBASE: "happybase"}  # what pip calls them, of the extra `cluster`
 _needs_pymysql = partial(needed, "store.users: mysql:// needs PyMySQL", "cluster")
 
 
@@ -74,6 +79,13 @@ def open_claims(
 ) -> VisitClaims:
     """Claims of visits by this process."""
     return VisitClaims(_beside_users(store, "visits", ids, waits=waits), owner, run_id)
+
+
+def users_check(store: Store) -> "MysqlCheck":
+    """What `doctor` asks of a server that holds the users."""
+    with _needs_pymysql():
+        from weibo_crawler.store.mysql.check import MysqlCheck
+    return MysqlCheck(store.users, store.read_password())
 
 
 def _beside_users(store: Store, component: str, ids: IdType = int, *, waits: bool) -> Database:

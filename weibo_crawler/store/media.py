@@ -77,8 +77,8 @@ class Named(NamedTuple):
 
 class Wanted(NamedTuple):
     """A file to fetch: `Named`, then how it stands. bytes: its size where that is known;
-    part_bytes: so many bytes of it are on the disk, also after a power
-    cut; part_of: the validator of what they are a part of."""
+    part_bytes: so many bytes of it are on the disk, also after a power cut; part_of: the validator
+    of what they are a part of."""
 
     uid: Id
     mid: Id

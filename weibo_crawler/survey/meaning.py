@@ -7,13 +7,13 @@ from typing import NamedTuple
 from weibo_crawler.config import Harvest, Posts
 from weibo_crawler.records import (
     ECHO_LISTS,
+    EMPTY,
     PEOPLE_LISTS,
     EchoPage,
     Edge,
     FanPage,
     PostPage,
     User,
-    Verdict,
 )
 from weibo_crawler.survey import looks
 from weibo_crawler.survey.looks import Look
@@ -107,7 +107,7 @@ def _timeline(
         announced = max(_announced(by_name, shown), len(shown.posts))
         pages = max(2, ceil(announced / page))
         return f"later pages are shown: {announced:,} posts are announced, {pages:,} pages", pages
-    if later.reading is None or later.reading.verdict in (Verdict.END, Verdict.EMPTY):
+    if later.reading is None or later.reading.verdict in EMPTY:
         return f"page 1 is all that is shown of this user ({len(shown.posts)} posts)", 1
     newest = f"the {len(shown.posts)} newest posts a visit"
     if later.is_walled:

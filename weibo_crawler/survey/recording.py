@@ -75,7 +75,7 @@ def read(site: Site, request: Request, page: Page) -> Reading:
 
 def outline(reading: Reading) -> Any:
     """What was read, in which no value of anybody stands: of texts their lengths, of numbers how
-    many digits. What is not known is left out, so a field that is new changes no older outline."""
+    many digits. What is empty or not known is left out, so a new field changes no older outline."""
     is_path = reading.verdict is Verdict.DRIFTED
     return {
         "verdict": reading.verdict.value,
@@ -98,7 +98,7 @@ def _outline(value: object) -> Any:
             return "a fraction"
         case msgspec.Struct():
             fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
-            return {name: _outline(field) for name, field in fields if field is not None}
+            return {name: _outline(field) for name, field in fields if field}
         case Mapping():
             return sorted([_outline(name), _outline(part)] for name, part in value.items())
         case bytes():

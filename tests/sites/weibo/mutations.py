@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import DETAIL, NOON, OWNER, REQUESTS, SITE, at, fixture, page
 from weibo_crawler.records import (
+    EMPTY,
     FACTS,
     EchoPage,
     Edge,
@@ -123,7 +124,7 @@ class Prepared:
             assert isinstance(self.record, FullText)  # its post is judged on pages of posts
             same = replace(reading.record, post=None) == replace(self.record, post=None)
             assert same or path[-1] in ("data", "longText"), path
-        elif reading.verdict in (Verdict.EMPTY, Verdict.END):
+        elif reading.verdict in EMPTY:
             is_whole = {*path[-1:]} & {"cards", "data", "card_group", 0, 1, "cardlistInfo"}
             assert is_whole or path[-1] == "itemid", path
         return reading

@@ -228,24 +228,6 @@ def test_a_post_whose_author_lacks_is_not_lost_and_nobody_elses(part: str) -> No
     assert json.loads(one.raw)["mblog"]["text"]
 
 
-def test_each_field_of_a_post_is_read() -> None:
-    """A field that no reader fills would be null for ever."""
-    more = {
-        "text": '<a href="/n/x"><span class="surl-text">#topic#</span></a>',
-        "page_info": {"type": "video"},
-        "live_photo": ["https://video.weibo.com/1.mov"],
-    }
-    changed = page_mode(lambda tree: card(tree)["mblog"].update(more))
-    posts = [post for page in (since_id(), page_mode(), changed) for post in page.posts]
-    bare = Post(0, 0, "", "", "", False)
-    filled = {
-        name
-        for name in Post.__struct_fields__
-        if any(getattr(post, name) != getattr(bare, name) for post in posts)
-    }
-    assert set(Post.__struct_fields__) - filled == set()
-
-
 def test_an_original_whose_author_lacks_is_there() -> None:
     """What it says is kept, and by whom is not known."""
     page = page_mode(lambda tree: card(tree)["mblog"]["retweeted_status"].update(user=None))

@@ -111,7 +111,7 @@ class Visitor:
     def adopt(self, egress: Egress, cookies: Mapping[str, str]) -> None:
         """A session that was asked for just now, by another way than `open`."""
         now = asyncio.get_running_loop().time()
-        self._visit(egress).asks(now)
+        self._visit(egress).request_started(now)
         self._visit(egress).opened(cookies, now)
         self._can_be_had = True
         self._renewed(egress)
@@ -299,7 +299,7 @@ class Visitor:
             assert request is not None  # a site needs sessions always or never
             steps = [request]
             self._counters.add("session.asked")
-            visit.asks(loop.time())
+            visit.request_started(loop.time())
         cookies, why = None, ""
         try:
             page = await send(steps[-1], self._site.session_headers({}), egress)
@@ -320,7 +320,8 @@ class Visitor:
             self._counters.add("session.opened")
             self.is_news = self._can_be_had = True
         elif visit.tries < _TRIES - 1:
-            visit.asked(loop.time(), backoff_s(visit.tries, self._retry_s, 60.0, self._rng))
+            retry_s = backoff_s(visit.tries, self._retry_s, 60.0, self._rng)
+            visit.request_failed(loop.time(), retry_s)
             return None
         else:
             visit.not_opened(loop.time())

@@ -42,11 +42,11 @@ class Turns:
             slot.place = -1
 
     def choose(self, now: float, rng: Random, excluding: Collection[str]) -> Slot | None:
-        """One that is free, else the one to come that is free first; None: wait for one that is
-        out. `excluding` is passed over where another one goes before it may be tried again.
+        """Choose one that is free, else the next one to be free; None: wait for one that is out.
+        `excluding` is passed over where another one goes before it may be tried again.
 
-        Nobody queues for one to come while another is back from its rest sooner: who waits for the
-        next turn of a slow egress must not be all there are.
+        Where one that is out is back sooner than the next turn of a slow egress, nobody queues for
+        that turn: else all callers might wait there.
         """
         self._free_due(now)
         picked = self._pick(rng, excluding)

@@ -130,13 +130,13 @@ class Visit:
             bar_s = max(bar_s, self._asked[over] + _HOUR_S - now)
         return max(0.0, bar_s)
 
-    def asks(self, now: float) -> None:
+    def request_started(self, now: float) -> None:
         """A session is being asked for."""
         self._drop_old(now)
         self._asked.append(now)
 
-    def asked(self, now: float, retry_s: float) -> None:
-        """A session was asked for in vain; the next one to ask waits."""
+    def request_failed(self, now: float, retry_s: float) -> None:
+        """A session was asked for, and none came: for `retry_s` seconds nobody asks again."""
         self.tries += 1
         self.retry_at = now + retry_s
 

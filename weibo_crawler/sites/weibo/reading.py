@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
+from weibo_crawler.records import EMPTY, Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.doubled import is_doubled
 from weibo_crawler.sites.weibo.drift import Drift, identity
@@ -59,7 +59,7 @@ def _shape(data: type[msgspec.Struct], parse: Callable[[Any, Request, float], Re
 _LIST = _shape(wire.UserList, read_user_list)
 _ECHOES = _shape(wire.Echoes, read_echoes)
 _NO_SHAPE = _Shape(msgspec.json.Decoder(wire.Answer), _never_ok)
-_SHAPES = {
+SHAPES = {
     Kind.PROFILE: _shape(wire.Profile, read_profile),
     Kind.INFO: _shape(wire.Info, read_info),
     Kind.FANS: _LIST,
@@ -73,7 +73,6 @@ _SHAPES = {
     Kind.NAME: _NO_SHAPE,
     Kind.SEARCH: _shape(wire.Timeline, read_search),
     Kind.SESSION: _NO_SHAPE,
-    Kind.PROXIES: _NO_SHAPE,
 }
 
 
@@ -125,7 +124,7 @@ def _of_body(request: Request, page: Page) -> Reading:
 
 def _of_json(request: Request, page: Page) -> Reading:
     """Errors: Drift, NotJson, RecursionError."""
-    shape = _SHAPES[request.kind]
+    shape = SHAPES[request.kind]
     try:
         answer = shape.decoder.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -141,7 +140,7 @@ def _of_json(request: Request, page: Page) -> Reading:
         if is_plain or not (answer.msg or answer.errno):
             raise
         return unknown(_untyped(page.body))
-    if reading.verdict in (Verdict.EMPTY, Verdict.END):
+    if reading.verdict in EMPTY:
         said = _untyped(page.body)
         data = said["data"]
         words = {key: data[key] for key in data or () if data[key] and is_complaint(key)}

@@ -6,7 +6,7 @@ from random import Random
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.records import WAYS, Id, Kind, Media, Page, Reading, Request, Seed
+from weibo_crawler.records import WAYS, Id, Media, Page, Reading, Request, Seed
 from weibo_crawler.sites.weibo import reading, seeds, session
 from weibo_crawler.sites.weibo.addresses import Addresses
 from weibo_crawler.sites.weibo.media import read_media
@@ -31,7 +31,7 @@ class Weibo(Addresses):
     ids = int
     posts_a_page = 10
     exact_below = 10_000  # then the site shows 1.2万
-    kinds = frozenset(Kind)
+    kinds = frozenset(reading.SHAPES)
     edges = WAYS
 
     def __init__(self, base_url: str, visitor_url: str, user_agent: str) -> None:

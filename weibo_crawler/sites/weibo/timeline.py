@@ -20,13 +20,11 @@ from weibo_crawler.records import (
     Verdict,
 )
 from weibo_crawler.sites.weibo.addresses import post_token
-from weibo_crawler.sites.weibo.counts import MOST_FANS, first_count
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
-from weibo_crawler.sites.weibo.ids import mid_of, named_by, owner_of, uid_of
-from weibo_crawler.sites.weibo.people import read_owner
+from weibo_crawler.sites.weibo.ids import mid_of, named_by, owner_of
+from weibo_crawler.sites.weibo.people import read_face, read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
-from weibo_crawler.sites.weibo.text import read_name
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
@@ -180,23 +178,20 @@ def authors(statuses: Iterable[Mblog]) -> tuple[tuple[User | NamedUser, ...], in
     """Who wrote the originals of these posts, each once, NamedUser where the fans are not told; and
     of how many originals that cannot be read."""
     illegible = 0
-    found: dict[int, User | NamedUser] = {}
+    found: dict[Id, User | NamedUser] = {}
     for status in statuses:
         original = status.retweeted_status
         if original is None or is_gone(original):
             continue
         try:
-            author = author_of(original)
-            uid = uid_of(author)
+            user = read_face(author_of(original))
         except Drift:
             illegible += 1
             continue
-        fans = first_count((author.followers_count, author.followers_count_str), MOST_FANS)
-        name = read_name(author.screen_name)
-        if fans is None or name is None:
-            found.setdefault(uid, NamedUser(uid))
+        if user.fans is None or user.screen_name is None:
+            found.setdefault(user.uid, NamedUser(user.uid))
         else:
-            found[uid] = User(uid, name, fans)
+            found[user.uid] = User(user.uid, user.screen_name, user.fans)
     return tuple(found.values()), illegible
 
 

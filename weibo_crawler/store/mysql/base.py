@@ -1,9 +1,8 @@
 """What the MariaDB/MySQL stores share: addresses, sessions, whole transactions that are run again.
 
 MariaDB 10.6 or newer, MySQL 8 or newer (9.7 was tried by hand). A connection serves one thread of
-one process and is thrown away at any error: the server then rolls back what it had begun, and
-nobody need know how far the protocol got. What may be tried again is tried again as a whole
-transaction.
+one process and is thrown away at any error: the server then rolls back what it had begun, however
+far the protocol got. What may be tried again is tried again as a whole transaction.
 """
 
 import logging

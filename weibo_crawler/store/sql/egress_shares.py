@@ -67,7 +67,7 @@ class _Group:
 def allot(
     contenders: Iterable[Contender], egresses: Mapping[str, Standing], *, now: float, slice_s: float
 ) -> Allotment:
-    """What to do now; doing nothing is two empty lists."""
+    """Decide who gets what now, and who hands what back. slice_s: as above, in seconds."""
     allotting = _Allotting(contenders, egresses)
     return Allotment(allotting.grant(), allotting.recall(now - slice_s))
 
@@ -139,7 +139,7 @@ class _Allotting:
         return recalls
 
     def _is_promised(self, groups: list[_Group]) -> bool:
-        """Whether a recall of before will serve."""
+        """Use up a recall that was made before, if there is one; whether there was."""
         for group in groups:
             if group.recalled:
                 group.recalled -= 1

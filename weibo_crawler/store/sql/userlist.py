@@ -10,6 +10,7 @@ from typing import Any
 
 from weibo_crawler.records import ECHO_LISTS, Edge, Id
 from weibo_crawler.store import (
+    LESS_SHOWN,
     WALLED,
     EndOfList,
     OpenEntries,
@@ -25,9 +26,8 @@ from weibo_crawler.store.sql.cursor import Database, chunks, marks, unpack_ids
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
 _IS_OPEN = "state IN ('queued', 'leased', 'resting')"
-_DOUBT = "less was shown"  # of harvest.trouble.Unsure
 _OPEN_ENTRIES = f"""
-    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{_DOUBT}') > 0 AS is_doubted, COUNT(*),
+    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{LESS_SHOWN}') > 0 AS is_doubted, COUNT(*),
            set_aside
     FROM userlist WHERE {_IS_OPEN} GROUP BY depth, fans, is_doubted, set_aside
 """
@@ -46,9 +46,7 @@ KEPT = "SELECT uid, url, fetched_at, body FROM kept_pages"
 _SEEN = "SELECT owner, edge, nth, seen_at, uids FROM edges"
 # written out: MariaDB does not look a row value up in an index
 _LATER = "owner >= %s AND (owner > %s OR owner = %s AND (edge > %s OR edge = %s AND nth > %s))"
-
-
-# of a row, and when; of a user who is as they were found both times are the same
+# whether a row has changed since its user was found, and when: until then both times are the same
 CHANGED = "(depth = 0 OR changed_at > found_at) AND changed_at"
 
 
