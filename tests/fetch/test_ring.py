@@ -884,6 +884,32 @@ def test_an_emptiness_does_not_make_up_for_what_was_false() -> None:
     assert (state.health, state.deaths) == (Health.DEAD, 2)
 
 
+def test_an_emptiness_ends_no_row_of_soft_refusals() -> None:
+    """Who was shown nothing where others are, and shows nothing since, may be refused still: it is
+    asked more and more rarely, however many emptinesses nobody contradicts. What it is shown ends
+    that."""
+    ring, rng = _ring(*PROXIES[:2]), Random(0)
+    name = PROXIES[0].name
+    now, rests = 0.0, []
+    for _ in range(4):
+        ring.answered(name, now, 0.1, is_shown=False)
+        ring.hollow(name, now, rng)
+        state = ring.state(name, now)
+        assert state is not None
+        rests.append(state.next_free_s)
+        now += state.next_free_s
+        assert _use(ring, now + 1.0, PROXIES[1].name) == name
+        ring.answered(name, now, 0.1, is_shown=False)
+    assert state.rests == 4
+    assert rests[-1] > 3 * rests[0]
+    slow = state.rate
+    ring.answered(name, now, 0.1)
+    state = ring.state(name, now)
+    assert state is not None
+    assert state.rests == 0
+    assert state.rate > slow
+
+
 def test_a_proven_proxy_that_hollows_pages_is_no_witness() -> None:
     """What it showed before does not prove that it shows all."""
     ring = _ring(*PROXIES[:2])

@@ -31,6 +31,20 @@ CHANGES = [
         f"{FETCH}/test_allowed.py -k quota",
     ),
     Change(
+        "two proxies that nobody knows, and that show nothing, end a list",
+        "fetch/answers.py",
+        "is_nothing = self._doubt in (_Doubt.EMPTY, _Doubt.GONE)\n        return is_nothing and",
+        "is_nothing = self._doubt is _Doubt.GONE\n        return not is_nothing or",
+        f"{FETCH}/test_answers.py -k strangers",
+    ),
+    Change(
+        "what a softly refused egress leaves empty ends its row of refusals",
+        "fetch/pool/ring.py",
+        "if slot.health is Health.RESTING or (is_hollow and not slot.is_down):",
+        "if slot.health is Health.RESTING:",
+        f"{FETCH}/test_ring.py -k soft_refusals",
+    ),
+    Change(
         "what a site allows in an hour is asked for in bursts",
         "fetch/pool/slot.py",
         "if per_s > self.rate > 0:",
