@@ -685,6 +685,25 @@ def test_who_fails_more_often_than_others_dies(others_fail_at: int) -> None:
     assert others_fail_at or deaths[names[0]] > 10
 
 
+@pytest.mark.parametrize(("answers", "most_deaths"), [(0, 9), (1, 9), (4, 1)])
+def test_good_answers_between_two_deaths_make_up_for_one(answers: int, most_deaths: int) -> None:
+    """A proxy by which one of five requests fails comes back as soon each time; one that answers
+    now and then comes back later and later."""
+    ring, now, rng = _ring(*PROXIES[:2]), 0.0, Random(0)
+    bad, good = (proxy.name for proxy in PROXIES[:2])
+    ring.answered(good, now, 0.1)
+    for _ in range(9):
+        ring.failed(bad, now, rng)
+        assert _health(ring, bad) is Health.DEAD
+        now += 2000.0
+        assert _use(ring, now, good) == bad  # a probe
+        for _ in range(answers):
+            ring.answered(bad, now, 0.1)
+    state = ring.state(bad, now)
+    assert state is not None
+    assert state.deaths == most_deaths
+
+
 def test_shares_of_an_egress() -> None:
     """Success moves with each outcome, and comes back."""
     ring = _ring(PROXIES[0])

@@ -45,6 +45,13 @@ CHANGES = [
         f"{FETCH}/test_ring.py -k soft_refusals",
     ),
     Change(
+        "a proxy that answers between its deaths comes back later each time",
+        "fetch/pool/ring.py",
+        "slot.streak // _REDEEMS",
+        "0",
+        f"{FETCH}/test_ring.py -k make_up",
+    ),
+    Change(
         "what a site allows in an hour is asked for in bursts",
         "fetch/pool/slot.py",
         "if per_s > self.rate > 0:",
