@@ -190,7 +190,8 @@ class Ring:
         slot.failures = 0
         if slot.is_proven and not slot.is_poor(self._usual_success):
             slot.deaths = 0
-        is_hollow = not is_shown and slot.rests > 0 and not slot.streak  # refused softly, or still is
+        # refused, and shown nothing since: an emptiness may be a refusal, too
+        is_hollow = not is_shown and slot.rests > 0 and not slot.streak
         if slot.health is Health.RESTING or (is_hollow and not slot.is_down):
             return
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
