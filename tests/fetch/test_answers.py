@@ -324,9 +324,17 @@ def test_what_all_strangers_know_not_is_counted() -> None:
     assert actions[-1].sign is None
 
 
-def test_strangers_are_believed_when_they_show_nothing() -> None:
-    """Liars show something: two that show nothing are witnesses, whoever they are."""
-    assert len(play(asked(), [Met(EMPTY, "a"), Met(EMPTY, "b")])) == 2
+@pytest.mark.parametrize("nothing", [EMPTY, END])
+def test_two_strangers_make_no_emptiness(nothing: Reading) -> None:
+    """A site refuses many egresses softly, and they all show nothing: who is not known to be shown
+    pages is no witness. A third look is, and so is the second, where one of them is known."""
+    strangers = [Met(nothing, name) for name in "ab"]
+    assert not isinstance(play(asked(), strangers)[-1].step, Return)
+    assert returned(play(asked(), [*strangers, Met(nothing, "c")])) is nothing
+    known = Met(nothing, "c", is_healthy=True)
+    assert len(play(asked(), [strangers[0], known])) == 2
+    assert len(play(asked(), [known, strangers[0]])) == 2
+    assert returned(play(asked(), [*strangers, Met(OK, "c")])) is OK
 
 
 def test_an_expected_emptiness_is_believed() -> None:
@@ -793,7 +801,7 @@ def test_an_emptiness_by_who_shows_such_pages_is_evidence_against_refusals() -> 
     """So it is by two, and by one that shows such pages of others: those who are refused went too
     fast, or are limited."""
     of, refused = asked(Expect.CONTENT, nth=2), Met(REFUSED, "p2")
-    by_two = [refused, Met(END, "p1"), Met(END, "p3")]
+    by_two = [refused, Met(END, "p1"), Met(END, "p3", is_healthy=True)]
     assert play(of, by_two)[-1].step == Return(END)
     by_one = [refused, *[Met(END, "p1", has_shown=True)] * 3]
     assert play(of, by_one)[-1].step == Return(END)

@@ -947,7 +947,7 @@ def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:
     """The no-content body stands for soft throttling: the egress that was shown it rests. Where
     all say the same it is believed, and nobody rests."""
     for then, health in ((OK, Health.RESTING), (EMPTY, Health.GOOD)):
-        world = World([EMPTY, then], egresses=(A, B))
+        world = World([EMPTY, then, then], egresses=(A, B))
         assert run(world.fetcher.fetch(ask())).reading is then
         first = world.transport.pages[0][1]
         assert {s.name: s.health for s in standings(world.ring)}[first] is health

@@ -685,6 +685,25 @@ def test_who_fails_more_often_than_others_dies(others_fail_at: int) -> None:
     assert others_fail_at or deaths[names[0]] > 10
 
 
+@pytest.mark.parametrize(("answers", "most_deaths"), [(0, 9), (1, 9), (4, 1)])
+def test_good_answers_between_two_deaths_make_up_for_one(answers: int, most_deaths: int) -> None:
+    """A proxy by which one of five requests fails comes back as soon each time; one that answers
+    now and then comes back later and later."""
+    ring, now, rng = _ring(*PROXIES[:2]), 0.0, Random(0)
+    bad, good = (proxy.name for proxy in PROXIES[:2])
+    ring.answered(good, now, 0.1)
+    for _ in range(9):
+        ring.failed(bad, now, rng)
+        assert _health(ring, bad) is Health.DEAD
+        now += 2000.0
+        assert _use(ring, now, good) == bad  # a probe
+        for _ in range(answers):
+            ring.answered(bad, now, 0.1)
+    state = ring.state(bad, now)
+    assert state is not None
+    assert state.deaths == most_deaths
+
+
 def test_shares_of_an_egress() -> None:
     """Success moves with each outcome, and comes back."""
     ring = _ring(PROXIES[0])
@@ -882,6 +901,32 @@ def test_an_emptiness_does_not_make_up_for_what_was_false() -> None:
     state = ring.state(name, 100.0)
     assert state is not None
     assert (state.health, state.deaths) == (Health.DEAD, 2)
+
+
+def test_an_emptiness_ends_no_row_of_soft_refusals() -> None:
+    """Who was shown nothing where others are, and shows nothing since, may be refused still: it is
+    asked more and more rarely, however many emptinesses nobody contradicts. What it is shown ends
+    that."""
+    ring, rng = _ring(*PROXIES[:2]), Random(0)
+    name = PROXIES[0].name
+    now, rests = 0.0, []
+    for _ in range(4):
+        ring.answered(name, now, 0.1, is_shown=False)
+        ring.hollow(name, now, rng)
+        state = ring.state(name, now)
+        assert state is not None
+        rests.append(state.next_free_s)
+        now += state.next_free_s
+        assert _use(ring, now + 1.0, PROXIES[1].name) == name
+        ring.answered(name, now, 0.1, is_shown=False)
+    assert state.rests == 4
+    assert rests[-1] > 3 * rests[0]
+    slow = state.rate
+    ring.answered(name, now, 0.1)
+    state = ring.state(name, now)
+    assert state is not None
+    assert state.rests == 0
+    assert state.rate > slow
 
 
 def test_a_proven_proxy_that_hollows_pages_is_no_witness() -> None:

@@ -94,6 +94,27 @@ CHANGES = [
         f"{FETCH}/test_allowed.py -k quota",
     ),
     Change(
+        "two proxies that nobody knows, and that show nothing, end a list",
+        "fetch/answers.py",
+        "is_nothing = self._doubt in (_Doubt.EMPTY, _Doubt.GONE)\n        return is_nothing and",
+        "is_nothing = self._doubt is _Doubt.GONE\n        return not is_nothing or",
+        f"{FETCH}/test_answers.py -k strangers",
+    ),
+    Change(
+        "what a softly refused egress leaves empty ends its row of refusals",
+        "fetch/pool/ring.py",
+        "if slot.health is Health.RESTING or (is_hollow and not slot.is_down):",
+        "if slot.health is Health.RESTING:",
+        f"{FETCH}/test_ring.py -k soft_refusals",
+    ),
+    Change(
+        "a proxy that answers between its deaths comes back later each time",
+        "fetch/pool/ring.py",
+        "slot.streak // _REDEEMS",
+        "0",
+        f"{FETCH}/test_ring.py -k make_up",
+    ),
+    Change(
         "what a site allows in an hour is asked for in bursts",
         "fetch/pool/slot.py",
         "if per_s > self.rate > 0:",
@@ -1371,8 +1392,8 @@ CHANGES = [
     Change(
         "two lying proxies make a fact",
         "fetch/answers.py",
-        "(_Doubt.EMPTY, _Doubt.BARE) or any(map(is_trustworthy, self.said))",
-        "(_Doubt.EMPTY, _Doubt.BARE) or True",
+        "is _Doubt.BARE or any(map(is_trustworthy, self.said))",
+        "is _Doubt.BARE or True",
         f"{FETCH}/test_answers.py {FETCH}/test_doubts.py {FETCH}/test_fetcher.py",
     ),
     Change(

@@ -28,10 +28,10 @@ A doubt is asked about at once, elsewhere. It is believed when two egresses say 
 only one says it twice; where none agree it is trouble, never a fact. Nor is an emptiness where
 others are refused the page, and the one egress that shows it has shown nothing of the kind. One
 that comes where a page with nobody on it named a next one is believed at the third time. Two
-proxies may lie alike: of two that say anything but nothing one must be trustworthy, which is the
-direct way, or a proxy that brought good answers of late. What is believed then tells who was wrong:
-a broken page is blamed on the proxy that brought it, an emptiness on the egress that was shown it
-(soft throttling).
+proxies may lie alike, and a site may refuse several softly: of two one must be trustworthy, which
+is the direct way, or a proxy that brought good answers of late. What is believed then tells who was
+wrong: a broken page is blamed on the proxy that brought it, an emptiness on the egress that was
+shown it (soft throttling).
 """
 
 from collections.abc import Sequence
@@ -331,11 +331,13 @@ class _Heard:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether one of them is known to show what the site shows; nobody makes up nothing. That
-        somebody is gone is believed at the third time, where nobody knows who says so."""
-        if self._doubt in (_Doubt.EMPTY, _Doubt.BARE) or any(map(is_trustworthy, self.said)):
+        """Whether one of them is known to show what the site shows; nobody makes up a page with
+        nobody on it that names a next one. That there is nothing, or somebody is gone, is believed
+        at the third time, where nobody knows who says so."""
+        if self._doubt is _Doubt.BARE or any(map(is_trustworthy, self.said)):
             return True
-        return self._doubt is _Doubt.GONE and len(self.agreeing) >= LOOKS
+        is_nothing = self._doubt in (_Doubt.EMPTY, _Doubt.GONE)
+        return is_nothing and len(self.agreeing) >= LOOKS
 
     @property
     def is_seen_twice(self) -> bool:

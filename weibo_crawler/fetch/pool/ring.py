@@ -18,6 +18,7 @@ from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health
 _DEAD_AFTER = 3  # failures in a row
 _STALL_S = 3.0  # a failure that took so long is enough
 _DEAD_REST = 4.0  # intervals: the first rest of a dead one
+_REDEEMS = 2  # good answers between two deaths make up for one of them
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
 _LEAST_RATE = 4.0  # requests per second, where no pace is set: rests alone keep to less
@@ -191,7 +192,9 @@ class Ring:
         slot.failures = 0
         if slot.is_proven and not slot.is_poor(self._usual_success):
             slot.deaths = 0
-        if slot.health is Health.RESTING:
+        # refused, and shown nothing since: an emptiness may be a refusal, too
+        is_hollow = not is_shown and slot.rests > 0 and not slot.streak
+        if slot.health is Health.RESTING or (is_hollow and not slot.is_down):
             return
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
@@ -532,6 +535,7 @@ class Ring:
         base_s = min(self._rest_base_s, _DEAD_REST * slot.interval_s or inf)
         base_s = max(base_s, 2 * took_s)  # less the jitter
         cap_s = max(self._rest_cap_s, _STALL_REST * took_s)
+        slot.deaths = max(0, slot.deaths - slot.streak // _REDEEMS)
         until = now + backoff_s(slot.deaths + slot.halvings, base_s, cap_s, rng)
         slot.deaths, slot.streak = slot.deaths + 1, 0
         self._stop_learning(slot)
