@@ -1,6 +1,8 @@
 """The same truth from a site that spoils answers, ends sessions and limits addresses."""
 
 import json
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -78,6 +80,35 @@ def test_guests_whose_sessions_end_read_everything(world: World, tmp_path: Path)
         _assert_truth(crawl, world)
         counted = stats(port)
     assert counted["visitor_asked_at_once_max"] <= 4
+
+
+@pytest.mark.parametrize(("status", "pages"), [("502", 60), ("503", 700)])
+def test_a_site_that_is_away_for_a_while_costs_nobody(
+    world: World, tmp_path: Path, status: str, pages: int
+) -> None:
+    """Every address answers 5xx for eight seconds, in a harvest or in a posts run: each command
+    goes on when the site is back, the truth is held at once, and hardly anything was sent."""
+    away = tmp_path / "away"
+
+    def go_away(port: int) -> None:
+        while stats(port).get("page", 0) < pages:
+            time.sleep(0.05)
+        away.write_text(status, "utf-8")
+        time.sleep(8.0)
+        away.unlink()
+
+    options = ("--faults", "0", "--guest", "--outage", str(away))
+    pace = {"WEIBO_PACE__REQUESTS_PER_SECOND": "40"}
+    with (
+        site(world, *options, "--session-life", "10000") as port,
+        crawl_of(tmp_path / "crawl", port, guest=True, **pace) as crawl,
+    ):
+        leaving = threading.Thread(target=go_away, args=[port], daemon=True)
+        leaving.start()
+        assert not walk(crawl, world)
+        leaving.join()
+        counted = stats(port)
+    assert 3 <= counted[f"outage{status}"] <= 60
 
 
 def test_a_limited_address_is_never_banned(world: World, tmp_path: Path) -> None:
