@@ -10,7 +10,7 @@ import pytest
 
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
-from weibo_crawler.errors import BodyCut, SiteSaysNo, TimedOut
+from weibo_crawler.errors import BodyCut, EgressFailed, SiteSaysNo, TimedOut
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
@@ -22,7 +22,7 @@ PROXIES = tuple(Egress(f"10.0.1.{n}:80", f"http://10.0.1.{n}:80") for n in range
 AWAY_AT = 30.0  # seconds
 LONGEST_HOLD_S = 30.0
 
-Answer = Reading | BodyCut | TimedOut
+Answer = Reading | BodyCut | EgressFailed | TimedOut
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +196,31 @@ def test_bad_proxies_hold_up_nobody() -> None:
         return asyncio.get_running_loop().time()
 
     assert run(scenario()) <= 1.15 * 400 / 2
+
+
+@pytest.mark.parametrize("away_s", [600.0, 3600.0])
+def test_proxies_that_all_failed_go_at_full_pace_when_one_is_answered_again(away_s: float) -> None:
+    """As when this machine had no network: all were dead for longer and longer, through no fault of
+    theirs. One that never answered stays dead."""
+    proxies = tuple(Egress(f"10.0.3.{n}:80", f"http://10.0.3.{n}:80") for n in range(20))
+    until, dead = AWAY_AT + away_s, proxies[0]
+
+    def answer(_: Request, egress: Egress, __: object) -> Answer:
+        is_away = AWAY_AT <= asyncio.get_running_loop().time() < until
+        return EgressFailed(f"{egress.name}: refused") if is_away or egress is dead else OK
+
+    world = World(answer, egresses=proxies, rate=0.5, attempts=5, takes_s=0.3)
+
+    async def scenario() -> None:
+        assert set(await Stage(world).all(2500, 40)) == {OK}
+
+    run(scenario())
+    sent = [(at, name) for at, name in world.transport.pages if at >= until]
+    back_at = sent[0][0]
+    assert back_at <= until + 120.0
+    per_s = sum(back_at + 5.0 <= at < back_at + 65.0 for at, _ in sent) / 60.0
+    assert per_s >= 0.9 * 19 * 0.5
+    assert dead.name not in {name for at, name in sent if at <= back_at + 5.0}
 
 
 def test_a_site_that_stays_away_ends_the_run() -> None:

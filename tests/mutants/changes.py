@@ -24,6 +24,20 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "proxies that all failed together stay dead when one is answered again",
+        "fetch/pool/pool.py",
+        "self.ring.revive(now, self._rng)",
+        "pass",
+        f"{FETCH}/test_outages.py -k full_pace",
+    ),
+    Change(
+        "a proxy that never answered is tried again when others are back",
+        "fetch/pool/ring.py",
+        "if slot.health is Health.DEAD and slot.answers and",
+        "if slot.health is Health.DEAD and",
+        f"{FETCH}/test_outages.py -k full_pace",
+    ),
+    Change(
         "who begins while the site is away does not know that it answered others",
         "fetch/pool/ring.py",
         "self.was_answered |= is_known",

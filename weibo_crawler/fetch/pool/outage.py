@@ -64,13 +64,14 @@ class Outage:
         self._begin()
 
     def ended(self, page: str) -> bool:
-        """This page was shown, or is known not to be; whether the site was away."""
-        was_away = self.answered()
+        """This page was shown, or is known not to be; whether that ends an outage."""
+        was_total = self.is_total
+        self.answered()
         self._broken.discard(page)
         self._was_answered = True
         self._latest.append(False)
         self._begin()
-        return was_away
+        return was_total
 
     def answered(self) -> bool:
         """The site answers, whatever it says; whether it was away."""

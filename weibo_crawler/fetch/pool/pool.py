@@ -168,14 +168,16 @@ class Pool:
             self.ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
             self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
-        if isinstance(outcome, Refused | Walled | SessionOver):
-            self._go_on(now, was_away=self._outage.answered())
+        if isinstance(outcome, Refused | Walled | SessionOver) and self._outage.answered():
+            self._go_on(now)
         match outcome:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
                 self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
                 self.ring.answered(name, now, latency_s, is_shown=is_shown)
-                self._go_on(now, was_away=self._outage.ended(turn.request.url))
+                if self._outage.ended(turn.request.url):
+                    self.ring.revive(now, self._rng)
+                    self._go_on(now)
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
@@ -460,11 +462,10 @@ class Pool:
         self.ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
         self._note_bad(why, is_refusal=True)
 
-    def _go_on(self, now: float, *, was_away: bool) -> None:
-        """The site answers; was_away: all who wait for that may go."""
-        if was_away:
-            self.ring.rearrange(now)
-            self._tell_news()
+    def _go_on(self, now: float) -> None:
+        """The site answers: all who wait for that choose anew."""
+        self.ring.rearrange(now)
+        self._tell_news()
 
     def _ended(self, turn: Turn) -> str:
         return _SESSION_OVER if self._visitor.has_session(turn.egress) else _NO_SESSION

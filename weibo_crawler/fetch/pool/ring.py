@@ -300,6 +300,14 @@ class Ring:
         if is_lost:
             self._die(slot, now, rng, took_s)
 
+    def revive(self, now: float, rng: Random) -> None:
+        """Nothing worked, and something does now: it was not the proxies that failed. Each that had
+        answered before is tried within an interval, however often it failed meanwhile."""
+        for slot in self._slots.values():
+            if slot.health is Health.DEAD and slot.answers and not slot.is_leaving:
+                soon = now + rng.random() * slot.interval_s
+                self._turns.put(slot, min(slot.next_free, max(soon, slot.due)))
+
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late, as often as by
         others."""
