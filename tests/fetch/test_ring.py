@@ -316,19 +316,20 @@ def test_retry_after_is_obeyed() -> None:
 
 
 def test_rate_falls_by_shares_and_rises_by_steps() -> None:
-    """A refusal takes a quarter of the rate. Answers add 1/32 of the ceiling each up to 95 % of the
-    rate that was refused, then a thousandth of the rate each; where it is 5 % above it was not that
-    rate that was refused. Never above the ceiling."""
+    """A refusal takes a quarter of the rate. Answers add 1/32 of the ceiling each, or half of that
+    for each fall of late, up to 95 % of the rate that was refused, then a thousandth of the rate
+    each; where it is 5 % above it was not that rate that was refused. Never above the ceiling."""
     ring = _ring(DIRECT, rate=1.0)
     ring.refused("direct", 0.0, Random(0))
     assert standings(ring)[0].rate == 0.75
     _use(ring, ring.choose(0.0, Random(0)).wait_s + 1)
     rates = []
-    for n in range(70):
+    for n in range(80):
         ring.answered("direct", 100.0 + n, 0.1)
         rates.append(standings(ring)[0].rate)
-    assert rates[:6] == pytest.approx([0.75 + n / 32 for n in range(1, 7)])
-    assert rates[6:8] == pytest.approx([0.95, 0.95 * 1.001])
+    steps = [2 ** -(0.98**n) / 32 for n in range(11)]
+    assert rates[:11] == pytest.approx([0.75 + sum(steps[: n + 1]) for n in range(11)])
+    assert rates[11:13] == pytest.approx([0.95, 0.95 * 1.001])
     assert rates[-1] == 1.0
 
 
@@ -349,18 +350,19 @@ def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
         return standings(ring)[0].rate
 
     refuse()
-    assert answer() == 17 / 32
+    assert answer() == 0.5 + 1 / 64
     refuse()
     refuse()
-    rates = [answer() for _ in range(150)]
-    assert rates[0] == pytest.approx(17 / 128 + 1 / 32)
-    assert rates[11:13] == pytest.approx([0.95 * 17 / 32, 0.95 * 17 / 32 * 1.001])
+    rates = [answer() for _ in range(400)]
+    assert rates[0] == pytest.approx(33 / 256 + 2**-1.98 / 32, rel=1e-6)
+    careful = next(n for n, rate in enumerate(rates) if rate >= 0.95 * 33 / 64)
+    assert rates[careful : careful + 2] == pytest.approx([0.95 * 33 / 64, 0.95 * 33 / 64 * 1.001])
     assert rates[-1] == 1.0
     refuse(is_ban=True)
-    assert [answer() for _ in range(3)] == pytest.approx([0.5 + n / 32 for n in range(1, 4)])
+    assert [answer() for _ in range(3)] == pytest.approx([0.5 + n / 32 for n in range(1, 4)], 1e-3)
     for _ in range(9):
         refuse()
-    assert answer() == pytest.approx(1 / 64 + 1 / 32)
+    assert answer() == pytest.approx(1 / 64 + 1 / 64, rel=1e-3)
 
 
 class _Limit:
@@ -610,7 +612,7 @@ def test_the_floor_and_the_steps_are_settings() -> None:
         now += 10_000.0
         ring.choose(now, Random(0))
     assert rates == pytest.approx([0.7, 0.49, 0.343, 0.2401, 0.2, 0.2])
-    for rate in (0.7, 1.0, 1.0):
+    for rate in (0.45, 0.45 + 0.5 * 2**-0.98, 0.45 + 0.5 * (2**-0.98 + 2**-0.9604), 1.0):
         ring.answered("direct", now, 0.1)
         assert standings(ring)[0].rate == pytest.approx(rate)
 

@@ -24,6 +24,13 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "who was refused several times of late goes faster again at once",
+        "fetch/pool/slot.py",
+        "step /= 2.0**self.falls",
+        "pass",
+        f"{FETCH}/test_allowed.py -k far_above",
+    ),
+    Change(
         "proxies that all failed together stay dead when one is answered again",
         "fetch/pool/pool.py",
         "self.ring.revive(now, self._rng)",

@@ -27,6 +27,7 @@ _FEW = 3.0  # requests under way where answers are late
 _MOST_HALVINGS = 3  # of the pace, where some are late and others do not come at all
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
+_MOST_FALLS, _FORGOTTEN = 6.0, 0.02  # falls of late, each of which halves a rise; by each answer
 _LONG = 3  # refusals in a row: what is allowed is a number in some time, such as an hour
 _OF_LATE_S = 1.0  # what was answered within that is the rate of an egress without one
 _HASTY = 3  # refusals in a row: one alone may be any answer's fault
@@ -53,7 +54,8 @@ class Slot:
     the way. is_careful: the site does not forgive that, so each request waits until an interval
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
-    refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    refused_rate: the last one that was refused, inf: none, or it proved to be allowed. falls: how
+    often it fell of late.
     allowed: how many answers came since `allowed_since`, when it was answered again after the
     latest refusals; inf: it never was.
     most_per_s: a limit of its own (`Tempo`).
@@ -83,6 +85,7 @@ class Slot:
     least_s: float = inf  # the quickest of them
     latest_s: float = 0.0  # how long the latest one took
     refused_rate: float = inf
+    falls: float = 0.0
     allowed: int = 0
     allowed_since: float = inf
     most_per_s: float = inf
@@ -179,8 +182,12 @@ class Slot:
         return self.latency_s / max(self.success, _LEAST)
 
     def rise(self, step: float, ceiling: float) -> None:
-        """Faster after an answer, by `step`; carefully around a rate that was refused, and above it
-        where there is no ceiling."""
+        """Faster after an answer, by `step`, or by half of it for each fall of late: who comes from
+        far above the limit would meet it again within a second or two, and some sites ban for a few
+        refusals in a row. Carefully around a rate that was refused, and above it where there is no
+        ceiling."""
+        step /= 2.0**self.falls
+        self.falls *= 1.0 - _FORGOTTEN
         if ceiling < inf and self.rate > self.refused_rate * (1.0 + _NEAR):
             self.refused_rate = inf
         careful_from = self.refused_rate * (1.0 - _NEAR)
@@ -208,6 +215,7 @@ class Slot:
         """Slower after a refusal. is_news: it tells that the rate is too high. A ban does not, nor
         does what comes after a rest, at which nobody went at that rate; nor does it matter at the
         floor, where it would take hours to rise carefully."""
+        self.falls = min(self.falls + is_news, _MOST_FALLS)
         refused, self.rate = self.rate, max(self.rate * factor, floor)
         if self.rate == floor:
             self.refused_rate = inf
