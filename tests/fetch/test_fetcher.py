@@ -24,6 +24,7 @@ from weibo_crawler.errors import (
 )
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.pool import Unused
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import (
@@ -110,6 +111,26 @@ def test_backoff_grows() -> None:
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert all(0.05 * 2**n <= gap <= 0.1 * 2**n for n, gap in enumerate(gaps[:5]))
     assert all(2.5 <= gap <= 5.0 for gap in gaps[-2:])
+
+
+def test_what_does_not_come_in_time_is_given_up_and_waited_for_longer() -> None:
+    """The first time when the turn says, by what answers usually take; the same page by another
+    egress is given twice that time, since it may be a page that takes long."""
+    world = World(lambda *_: OK, egresses=(A, B), rate=10.0, takes_s=0.1)
+
+    async def scenario() -> float:
+        for n in range(50):
+            await world.fetcher.fetch(ask(str(n)))
+        turn = await world.pool.turn(ask().request)
+        world.pool.tell(turn, Unused())
+        world.transport.takes_s = 1e9
+        assert (await world.fetcher.fetch(ask())).reading.verdict is Verdict.SERVER_TROUBLE
+        return turn.patience.deadline_s
+
+    deadline_s = run(scenario())
+    first, second, third, *_ = (at for at, _ in world.transport.pages[50:])
+    assert deadline_s <= second - first <= deadline_s + 1
+    assert third - second >= 2 * deadline_s
 
 
 def test_doubt_goes_to_another_egress_at_once() -> None:
