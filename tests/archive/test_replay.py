@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import json
 from msgspec.structs import replace
 
 from weibo_crawler.archive.exchanges import Exchange, Kept, Told, reading_of
@@ -129,3 +130,10 @@ def test_an_answer_that_still_reads_as_it_was_told_is_what_is_read_now(
     told = Told(now.verdict, why, now.ambiguous)
     exchange = Exchange(Kind.EXTEND, 1.0, UID, read=now.verdict, told=told, is_talking=True)
     assert reading_of(exchange, now) == now
+
+
+def test_what_an_archive_leaves_out_is_nothing() -> None:
+    """Archives that were written years ago are read by this: there, too, who is not named is
+    nobody, and what is not told did not happen."""
+    kept = json.decode(b'{"kind":"search","at":1.0}', type=Exchange)
+    assert kept == Exchange(Kind.SEARCH, 1.0, 0, 0, "", None, None, False, False)

@@ -3,10 +3,13 @@ is broken for itself is taken for it."""
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from math import inf
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
@@ -14,6 +17,7 @@ from weibo_crawler.errors import BodyCut, SiteSaysNo, TimedOut
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.records import EgressState, Health, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
@@ -179,6 +183,24 @@ def test_a_site_with_much_trouble_is_not_away(share: float) -> None:
     ended = run(scenario())
     sent = len(world.transport.pages)
     assert ended <= 1.1 * sent / 10.0 + 10.0
+
+
+@given(st.integers(1, 19))
+def test_rows_of_trouble_that_come_again_and_again_are_no_outage(longest: int) -> None:
+    """How many in a row are hardly by chance is judged by how much trouble there was of late; so
+    many as never come by chance are an outage all the same."""
+    outage, pages = Outage(), map(str, count())
+
+    def trouble(times: int) -> bool:
+        for _ in range(times):
+            outage.troubled(next(pages), "502", 0.0, 0.0)
+        return outage.is_total
+
+    for times in range(1, longest + 1):
+        for _ in range(30):
+            assert not trouble(times)
+            outage.ended(next(pages))
+    assert trouble(20)
 
 
 def test_bad_proxies_hold_up_nobody() -> None:
