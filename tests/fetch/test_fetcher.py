@@ -1064,6 +1064,27 @@ def test_no_more_sessions_in_an_hour_than_allowed() -> None:
     assert all(later - earlier >= 3600 for earlier, later in zip(asked, asked[3:], strict=False))
 
 
+@pytest.mark.parametrize("kind", [Kind.POSTS, Kind.FANS])
+def test_an_emptiness_beside_a_refusal_is_believed_of_who_shows_such_pages(kind: Kind) -> None:
+    """Who was shown a page of that kind in this run is not refused such pages; that another kind
+    was shown tells nothing of it."""
+
+    def answer(request: Request, egress: Egress, _: dict[str, str]) -> Reading:
+        if egress == B:
+            return Reading(Verdict.REFUSED, why="418")
+        return END if request.cursor == "2" else OK
+
+    world = World(answer, egresses=(A, B))
+
+    async def scenario() -> Fetched:
+        while (await world.fetcher.fetch(ask("1", kind))).reading != OK:
+            continue
+        return await world.fetcher.fetch(ask("2", expect=Expect.CONTENT, nth=2))
+
+    verdict = run(scenario()).reading.verdict
+    assert verdict is (Verdict.END if kind is Kind.POSTS else Verdict.SERVER_TROUBLE)
+
+
 def test_the_site_talks_once_it_has_shown_something() -> None:
     """Whatever was expected; before, no emptiness is evidence."""
     world = World([EMPTY, EMPTY, OK])

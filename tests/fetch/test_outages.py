@@ -203,6 +203,21 @@ def test_rows_of_trouble_that_come_again_and_again_are_no_outage(longest: int) -
     assert trouble(20)
 
 
+@pytest.mark.parametrize(("was_answered", "patience_s"), [(True, 100.0), (False, 25.0)])
+def test_refusals_alone_end_a_run_sooner_where_nothing_else_ever_came(
+    was_answered: bool, patience_s: float
+) -> None:
+    """A site that showed something may do so again; of one that never did a quarter is enough."""
+    outage = Outage(refused_s=100.0)
+    if was_answered:
+        outage.ended("page")
+    for now in (0.0, patience_s - 1.0):
+        outage.bad("418", now, now, is_refusal=True)
+        assert not outage.over
+    outage.bad("418", patience_s, patience_s, is_refusal=True)
+    assert "the site says no" in outage.over
+
+
 def test_bad_proxies_hold_up_nobody() -> None:
     """What proxies bring that nobody knows says nothing of the site."""
     bad = tuple(Egress(f"10.0.2.{n}:80", f"http://10.0.2.{n}:80") for n in range(10))
