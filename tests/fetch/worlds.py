@@ -175,6 +175,7 @@ class World:
             sender,
             Outage(outage_s, give_up_s),
             concurrency=concurrency,
+            least=1,
             rng=rng,
         )
         self.fetcher = Fetcher(
