@@ -195,6 +195,27 @@ def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, 
     assert len(world.transport.pages) == PROVEN_BY + known.ends + all_looks(world)
 
 
+@pytest.mark.parametrize(
+    ("looks", "sent"), [("", 2), ("0" * 29, 2), ("0" * 30, 1), ("1" + "0" * 40, 2)]
+)
+def test_an_end_that_a_later_visit_looks_at_is_asked_for_twice_while_that_may_help(
+    looks: str, sent: int
+) -> None:
+    """At once by the fetcher, until thirty looks of the visits have shown nothing more."""
+    world = World([*[OK] * PROVEN_BY, *[END] * 9])
+    world.fetcher.samples = Samples(0.01)
+    for look in looks:
+        world.fetcher.samples.looked("end", found=look == "1")
+
+    async def scenario() -> Fetched:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        return await world.fetcher.fetch(ask("2", nth=2, end="end", is_looked_later=True))
+
+    assert run(scenario()).reading.verdict is Verdict.END
+    assert len(world.transport.pages) == PROVEN_BY + sent
+
+
 def all_looks(world: World) -> int:
     return sum(known.looks for known in of_kinds(world.fetcher.samples.figures()).values())
 
