@@ -133,7 +133,7 @@ def _run(
     counters, rng = Counters(), Random(seed)
     visitor = Visitor(site, counters, rng, per_hour=per_hour)
     sender = Sender(transport, frozenset({host_of(BASE_URL)}), counters)
-    pool = Pool(ring, visitor, sender, Outage(), concurrency=callers, rng=rng)
+    pool = Pool(ring, visitor, sender, Outage(), concurrency=callers, least=1, rng=rng)
     attempts = config.Fetch().attempts
     fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 

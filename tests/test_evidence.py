@@ -133,6 +133,38 @@ def test_later_pages_tell_of_later_pages() -> None:
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("is_of_this_run", [True, False])
+def test_a_later_page_of_ones_own_is_a_witness_where_no_other_is_known(
+    is_of_this_run: bool,
+) -> None:
+    """The end behind a page that is shown no more tells nothing. What an earlier run was shown of
+    this user tells of no others."""
+    evidence, asked = Evidence(8), list[Ask]()
+    first = Ask(Request(Kind.POSTS, "posts/1", uid=1))
+    second, third = (
+        Ask(Request(Kind.POSTS, f"posts/1/{nth}", uid=1, cursor=str(nth)), nth=nth)
+        for nth in (2, 3)
+    )
+
+    async def show(ask: Ask) -> bool:
+        asked.append(ask)
+        return True
+
+    def told(ask: Ask, verdict: Verdict) -> None:
+        with evidence.asking() as begun:
+            evidence.told(ask, begun, Reading(verdict))
+
+    if is_of_this_run:
+        told(second, Verdict.OK)
+    else:
+        evidence.know(second.request)
+    for _ in range(10):
+        told(first, Verdict.OK)
+        told(third, Verdict.END)
+    asyncio.run(evidence.break_silence(third.request, show))
+    assert [ask.request for ask in asked] == [second.request] * is_of_this_run
+
+
 def test_an_end_of_a_later_page_is_proven_by_first_ones_until_many_ended() -> None:
     """Until ten later pages in a row showed nothing, or one where the end contradicts a count; and
     where no other user was shown a later one."""

@@ -222,6 +222,7 @@ def test_sums_and_visits(ledgers: list[Ledger]) -> None:
 def test_nothing_gives_nothing() -> None:
     """Without users all is zero and the share unknown."""
     assert summarise([], T0) == Completeness()
+    assert not any(msgspec.structs.asdict(Completeness()).values())
     assert "weibo-crawler import" in "\n".join(completeness_lines(Completeness()))
 
 

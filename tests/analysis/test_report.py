@@ -280,6 +280,14 @@ def test_the_first_row_is_on_top() -> None:
     assert [text for text in Reader(svg).texts if text.strip()] == ["first", "5", "second", "50"]
 
 
+@given(st.lists(st.integers(1, 10**9), min_size=1))
+def test_the_longest_row_is_as_wide_as_the_page(values: list[int]) -> None:
+    """And the others by their share of it, however few are counted."""
+    html = rows("what", [Bar("a", value) for value in values])
+    widths = [float(width) for width in re.findall(r"100% - 80px\)\*([0-9.]+)", html)]
+    assert widths == pytest.approx([value / max(values) for value in values], abs=1e-4)
+
+
 def test_areas_show_first_and_last_label() -> None:
     """The axis of time names its ends, however many points there are."""
     labels = [f"t{i}" for i in range(200)]

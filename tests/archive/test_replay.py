@@ -4,11 +4,14 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import json
 from msgspec.structs import replace
 
-from weibo_crawler.archive.exchanges import Exchange, Kept, Told
+from weibo_crawler.archive.exchanges import Exchange, Kept, Told, reading_of
 from weibo_crawler.fetch import Ask
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import Kind, Reading, Verdict
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.reparse.visits import _is_over
 from weibo_crawler.sites.weibo import Weibo
@@ -107,3 +110,30 @@ def test_runs_of_one_second_follow_each_other_as_they_did(
     """Their names do not sort by time then; those of other archives do, by the second."""
     runs = [f"20260101T000000Z-{name}" for name in "ba0"]
     assert _is_over(Ledger(state=state, run_id=held), runs[1], runs) is is_over
+
+
+@given(
+    now=st.builds(
+        Reading,
+        st.sampled_from(Verdict),
+        why=st.text(),
+        ambiguous=st.booleans(),
+        is_cut=st.booleans(),
+    ),
+    why=st.text(),
+)
+def test_an_answer_that_still_reads_as_it_was_told_is_what_is_read_now(
+    now: Reading, why: str
+) -> None:
+    """The words of today's reader count, and that a text is merely cut: a visit that is replayed
+    takes such a post for one that is shown, as the visit did."""
+    told = Told(now.verdict, why, now.ambiguous)
+    exchange = Exchange(Kind.EXTEND, 1.0, UID, read=now.verdict, told=told, is_talking=True)
+    assert reading_of(exchange, now) == now
+
+
+def test_what_an_archive_leaves_out_is_nothing() -> None:
+    """Archives that were written years ago are read by this: there, too, who is not named is
+    nobody, and what is not told did not happen."""
+    kept = json.decode(b'{"kind":"search","at":1.0}', type=Exchange)
+    assert kept == Exchange(Kind.SEARCH, 1.0, 0, 0, "", None, None, False, False)

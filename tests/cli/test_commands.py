@@ -324,6 +324,7 @@ def test_usage_errors(crawl: Crawl) -> None:
     crawl.run("scan", "posts", "--columns", "mid,colour", code=2)
     crawl.run("scan", "posts", "--since", "yesterday", code=2)
     crawl.run("scan", "users", "--limit", "-1", code=2)
+    assert "--via sqoop" in crawl.run("import", "--paper", code=2).stderr
     crawl.run("seed", "missing.txt", code=3)
     crawl.run("seed", "n" * 5000, code=2)
     crawl.run("seed", "search:" + "微" * 100)

@@ -117,3 +117,12 @@ def test_what_cannot_be_compared_is_left_open(tmp_path: Path) -> None:
             checks.NotChecked, match=r"submits to http://127\.0\.0\.1:9, .*no answer"
         ):
             said(client(tmp_path, webapp_address="127.0.0.1:9"), one)
+
+
+def test_a_class_path_of_nothing_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that fails says where nothing lies; a file beside whoever asks is not its own."""
+    client(tmp_path, hostname="rm")
+    monkeypatch.chdir(tmp_path / "etc")
+    assert web_addresses("false") == []

@@ -195,11 +195,12 @@ def test_what_tells_that_guests_are_shown_such_pages(answer: Reading, is_shown: 
         assert action.outcome.is_shown is is_shown
 
 
-def test_limits_do_not_mix() -> None:
-    """Refusals, troubles and failing egresses are counted each for itself."""
-    answers: list[Answer] = [THROTTLED, BodyCut(""), EgressFailed("")] * 2
+@given(st.permutations([*[THROTTLED, BodyCut("")] * 2, *[EgressFailed("")] * 8]))
+def test_limits_do_not_mix(answers: list[Answer]) -> None:
+    """Refusals, troubles and failing egresses are counted each for itself, in whatever order they
+    come."""
     actions = play(asked(), by([*answers, EMPTY, OK]))
-    assert len(actions) == 8
+    assert len(actions) == len(answers) + 2
     assert returned(actions) is OK
 
 

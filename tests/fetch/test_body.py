@@ -1,5 +1,7 @@
 import contextlib
 import gzip
+import importlib.util
+import runpy
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
@@ -120,3 +122,9 @@ def test_encodings_not_asked_for(encoding: str) -> None:
     """An encoding that was not asked for is no answer."""
     with pytest.raises(BadAnswer, match="not as asked for"):
         Body(encoding, 100)
+
+
+def test_where_isal_is_not_installed_zlib_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of the extra `fast`: who has not asked for it has not got it."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert runpy.run_path(body.__file__)["inflating"] is zlib

@@ -349,3 +349,18 @@ def test_a_garbled_text_does_not_win_over_one_that_is_called_cut(liars: int) -> 
     readings = run(crawl(World(script, egresses=EGRESSES).fetcher))
     assert not [one for one in readings if one.record is not None]
     assert Verdict.RESTRICTED in {one.verdict for one in readings}
+
+
+@given(st.integers(5, 12))
+def test_of_a_page_of_which_each_shows_another_five_are_asked_for(proxies: int) -> None:
+    """And none is believed: more would tell nothing new."""
+    egresses = tuple(Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(proxies))
+
+    def script(request: Request, egress: Egress, headers: object) -> Reading:
+        name = "".join(chr(0x4E00 + 100 * egresses.index(egress) + at) for at in range(6))
+        return Reading(Verdict.OK, User(request.uid, name, 9))
+
+    world = World(script, egresses=egresses)
+    fetched = run(world.fetcher.fetch(ask(kind=Kind.PROFILE)))
+    assert len(world.transport.pages) == 5
+    assert fetched.reading.record is None

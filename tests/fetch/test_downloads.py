@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.fetch.virtual import run
-from tests.fetch.worlds import World
+from tests.fetch.worlds import A, B, World
 from weibo_crawler.errors import CrawlerError
 from weibo_crawler.fetch import downloads
 from weibo_crawler.fetch.clients.requests_transport import Stream
+from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool import Broken, Good, Pool, Refused, Turn
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.metrics import Counters
@@ -90,3 +91,25 @@ def test_an_answer_takes_until_its_head_has_come(monkeypatch: pytest.MonkeyPatch
     request = Request(Kind.MEDIA, "http://files.invalid/a.jpg")
     assert run(files.get(lambda: request, take)) == b"a file"
     assert told == [Good(2.0, is_shown=True)]
+
+
+@pytest.mark.parametrize("proxies", [(A,), (A, B)])
+def test_only_a_proxy_that_breaks_what_another_one_brings_is_to_blame(
+    monkeypatch: pytest.MonkeyPatch, proxies: tuple[Egress, ...]
+) -> None:
+    """Where the same one brings the file at the second request, the host was in trouble."""
+    pool, sent, disproved = World([], egresses=proxies).pool, list[str](), list[str]()
+    monkeypatch.setattr(pool, "disprove", disproved.append)
+
+    class Transport:
+        async def stream(self, *words: Any) -> Any:
+            *_, egress, take = words
+            sent.append(egress.name)
+            return take(Stream(503 if len(sent) == 1 else 200, {}, iter([])))
+
+    transport: Any = Transport()
+    files = downloads.Downloads(pool, transport, Counters(), Random(0), attempts=2)
+    request = Request(Kind.MEDIA, "http://files.invalid/a.jpg")
+    assert run(files.get(lambda: request, lambda _: b"a file")) == b"a file"
+    assert len(set(sent)) == len(proxies)
+    assert disproved == [one for one in sent if one != sent[-1]]

@@ -24,6 +24,7 @@ from weibo_crawler.errors import (
 )
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.pool import Unused
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import (
@@ -112,6 +113,26 @@ def test_backoff_grows() -> None:
     assert all(2.5 <= gap <= 5.0 for gap in gaps[-2:])
 
 
+def test_what_does_not_come_in_time_is_given_up_and_waited_for_longer() -> None:
+    """The first time when the turn says, by what answers usually take; the same page by another
+    egress is given twice that time, since it may be a page that takes long."""
+    world = World(lambda *_: OK, egresses=(A, B), rate=10.0, takes_s=0.1)
+
+    async def scenario() -> float:
+        for n in range(50):
+            await world.fetcher.fetch(ask(str(n)))
+        turn = await world.pool.turn(ask().request)
+        world.pool.tell(turn, Unused())
+        world.transport.takes_s = 1e9
+        assert (await world.fetcher.fetch(ask())).reading.verdict is Verdict.SERVER_TROUBLE
+        return turn.patience.deadline_s
+
+    deadline_s = run(scenario())
+    first, second, third, *_ = (at for at, _ in world.transport.pages[50:])
+    assert deadline_s <= second - first <= deadline_s + 1
+    assert third - second >= 2 * deadline_s
+
+
 def test_doubt_goes_to_another_egress_at_once() -> None:
     """The no-content body of a site that talks is asked again at once, by another egress."""
     world = World([OK, EMPTY, OK], egresses=(A, B))
@@ -172,6 +193,27 @@ def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, 
     assert 25 < known.looks < 25 + 30
     assert world.fetcher.samples.figures()["end.3"].looks <= 30  # before second ones told
     assert len(world.transport.pages) == PROVEN_BY + known.ends + all_looks(world)
+
+
+@pytest.mark.parametrize(
+    ("looks", "sent"), [("", 2), ("0" * 29, 2), ("0" * 30, 1), ("1" + "0" * 40, 2)]
+)
+def test_an_end_that_a_later_visit_looks_at_is_asked_for_twice_while_that_may_help(
+    looks: str, sent: int
+) -> None:
+    """At once by the fetcher, until thirty looks of the visits have shown nothing more."""
+    world = World([*[OK] * PROVEN_BY, *[END] * 9])
+    world.fetcher.samples = Samples(0.01)
+    for look in looks:
+        world.fetcher.samples.looked("end", found=look == "1")
+
+    async def scenario() -> Fetched:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        return await world.fetcher.fetch(ask("2", nth=2, end="end", is_looked_later=True))
+
+    assert run(scenario()).reading.verdict is Verdict.END
+    assert len(world.transport.pages) == PROVEN_BY + sent
 
 
 def all_looks(world: World) -> int:
@@ -1041,6 +1083,27 @@ def test_no_more_sessions_in_an_hour_than_allowed() -> None:
     asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
     assert len(asked) == 7
     assert all(later - earlier >= 3600 for earlier, later in zip(asked, asked[3:], strict=False))
+
+
+@pytest.mark.parametrize("kind", [Kind.POSTS, Kind.FANS])
+def test_an_emptiness_beside_a_refusal_is_believed_of_who_shows_such_pages(kind: Kind) -> None:
+    """Who was shown a page of that kind in this run is not refused such pages; that another kind
+    was shown tells nothing of it."""
+
+    def answer(request: Request, egress: Egress, _: dict[str, str]) -> Reading:
+        if egress == B:
+            return Reading(Verdict.REFUSED, why="418")
+        return END if request.cursor == "2" else OK
+
+    world = World(answer, egresses=(A, B))
+
+    async def scenario() -> Fetched:
+        while (await world.fetcher.fetch(ask("1", kind))).reading != OK:
+            continue
+        return await world.fetcher.fetch(ask("2", expect=Expect.CONTENT, nth=2))
+
+    verdict = run(scenario()).reading.verdict
+    assert verdict is (Verdict.END if kind is Kind.POSTS else Verdict.SERVER_TROUBLE)
 
 
 def test_the_site_talks_once_it_has_shown_something() -> None:

@@ -3,10 +3,13 @@ is broken for itself is taken for it."""
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from math import inf
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
@@ -14,6 +17,7 @@ from weibo_crawler.errors import BodyCut, EgressFailed, SiteSaysNo, TimedOut
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.records import EgressState, Health, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
@@ -179,6 +183,39 @@ def test_a_site_with_much_trouble_is_not_away(share: float) -> None:
     ended = run(scenario())
     sent = len(world.transport.pages)
     assert ended <= 1.1 * sent / 10.0 + 10.0
+
+
+@given(st.integers(1, 19))
+def test_rows_of_trouble_that_come_again_and_again_are_no_outage(longest: int) -> None:
+    """How many in a row are hardly by chance is judged by how much trouble there was of late; so
+    many as never come by chance are an outage all the same."""
+    outage, pages = Outage(), map(str, count())
+
+    def trouble(times: int) -> bool:
+        for _ in range(times):
+            outage.troubled(next(pages), "502", 0.0, 0.0)
+        return outage.is_total
+
+    for times in range(1, longest + 1):
+        for _ in range(30):
+            assert not trouble(times)
+            outage.ended(next(pages))
+    assert trouble(20)
+
+
+@pytest.mark.parametrize(("was_answered", "patience_s"), [(True, 100.0), (False, 25.0)])
+def test_refusals_alone_end_a_run_sooner_where_nothing_else_ever_came(
+    was_answered: bool, patience_s: float
+) -> None:
+    """A site that showed something may do so again; of one that never did a quarter is enough."""
+    outage = Outage(refused_s=100.0)
+    if was_answered:
+        outage.ended("page")
+    for now in (0.0, patience_s - 1.0):
+        outage.bad("418", now, now, is_refusal=True)
+        assert not outage.over
+    outage.bad("418", patience_s, patience_s, is_refusal=True)
+    assert "the site says no" in outage.over
 
 
 def test_bad_proxies_hold_up_nobody() -> None:

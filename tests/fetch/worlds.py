@@ -99,7 +99,7 @@ class ScriptedTransport:
         takes_s: float = 0.0,
         session: Callable[[int], bytes | TransportError] = lambda n: b"visitor%d" % n,
     ) -> None:
-        self._site, self._takes_s, self._session = site, takes_s, session
+        self._site, self.takes_s, self._session = site, takes_s, session
         self._script = script if callable(script) else deque(script)
         self.log: list[tuple[float, str, Request, dict[str, str]]] = []
         self.sessions = 0
@@ -118,7 +118,7 @@ class ScriptedTransport:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
-            await asyncio.sleep(self._takes_s)
+            await asyncio.sleep(self.takes_s)
         finally:
             self.under_way -= 1
         if request.kind == Kind.SESSION:
@@ -175,6 +175,7 @@ class World:
             sender,
             Outage(outage_s, give_up_s),
             concurrency=concurrency,
+            least=1,
             rng=rng,
         )
         self.fetcher = Fetcher(

@@ -5,6 +5,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -311,6 +312,18 @@ def test_failures_of_several_processes_are_judged_in_sum(tmp_path: Path) -> None
     run.judge_failures(Counters({"entries.failed": 5, "entries.done": 20}))
     with pytest.raises(SiteSaysNo, match="5 of 24 users could not be walked"):
         run.judge_failures(Counters({"entries.failed": 5, "entries.done": 18, "entries.gone": 1}))
+
+
+@pytest.mark.parametrize("opened", [0, 1])
+def test_that_no_session_could_be_had_is_told_where_none_could(tmp_path: Path, opened: int) -> None:
+    """A run that had one failed for other reasons, and names them alone; so does one of a site
+    without sessions."""
+    with closing(open_users(tmp_path)) as users:
+        run, _ = make_run(users, ScriptedFetcher(Graph({}, {}), Random(0)))
+        said = "no visitor session could be had"
+        counted = Counters({"session.asked": 2, "session.opened": opened})
+        assert (said in run.why_failed(counted)) is (not opened)
+        assert said not in run.why_failed(Counters())
 
 
 def test_refusals_of_all_cost_no_entry_its_attempts(tmp_path: Path) -> None:

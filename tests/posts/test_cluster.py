@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,12 +16,14 @@ from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.posts import archive as archive_module
+from weibo_crawler.posts import cluster as cluster_module
 from weibo_crawler.posts.archive import ENV, PACKAGES, WRONG_PYTHON
-from weibo_crawler.posts.cluster import Cluster, check_key, outdated
+from weibo_crawler.posts.cluster import Cluster, Submitted, check_key, look, outdated
 from weibo_crawler.posts.hdfs import HdfsCommand, streaming_jar
 from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
 from weibo_crawler.resources import resource
+from weibo_crawler.store.notes import Notes
 
 CODE = "Error: java.lang.RuntimeException: PipeMapRed: subprocess failed with code"
 STORE = config.Store(users="mysql://me@host/db", tables="hbase://host:9090")
@@ -274,3 +277,26 @@ def test_mappers_need_a_key_where_thrift_asks_for_a_ticket() -> None:
     check_key("hbase://h?auth=kerberos&keytab=/key")
     with pytest.raises(BadConfig, match="keytab=FILE"):
         check_key("hbase://h?auth=kerberos")
+
+
+@pytest.mark.parametrize(("driver", "is_cleaned"), [("", True), ("ended", True), ("lives", False)])
+@pytest.mark.parametrize("state", ["FINISHED", ""])
+def test_a_job_that_is_over_is_cleaned_up_after_where_nobody_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, driver: str, is_cleaned: bool, state: str
+) -> None:
+    """Whether YARN still knows it or not: one that was sent off, and one whose driver died. A
+    driver that lives does that itself, and reads there first why mappers ended."""
+
+    class Web(Noting):
+        def find(self, tag: str) -> Application | None:
+            return Application("application_1", state, "SUCCEEDED", "") if state else None
+
+    cleaned = list[Submitted]()
+    monkeypatch.setattr(cluster_module, "yarn", lambda hadoop: Web([]))
+    monkeypatch.setattr(cluster_module, "Cluster", lambda settings: None)
+    monkeypatch.setattr(cluster_module, "is_dead", lambda owner: owner == "ended")
+    monkeypatch.setattr(cluster_module, "finish", lambda *what: cleaned.append(what[-1]))
+    submitted = Submitted("run", "/staging", driver, "application_1")
+    seen = look(cast(Notes, None), Settings(), submitted)
+    assert (seen.app, seen.state) == ("application_1", state or "UNKNOWN")
+    assert cleaned == [submitted] * is_cleaned

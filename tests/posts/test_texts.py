@@ -1,7 +1,8 @@
 """Whole texts: after the page is stored, bounded, and restricted ones as facts."""
 
+import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +12,10 @@ from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import Expect, FullText, Kind, Post, Reading, Verdict
+from weibo_crawler.posts.asking import Asker
+from weibo_crawler.posts.texts import Found, Texts
+from weibo_crawler.records import Expect, FullText, Kind, Post, Reading, Request, Verdict
+from weibo_crawler.sites.weibo import Weibo
 
 RESTRICTED, SERVER_TROUBLE = Verdict.RESTRICTED, Verdict.SERVER_TROUBLE
 
@@ -423,3 +427,24 @@ def test_a_page_that_never_comes_costs_no_text_of_those_before_it(crawl_: Crawl)
     assert "posts/6/" not in again.asked
     assert (len(asked_texts(again)), crawl_.ledger(6).cut) == (10, ())
     assert all(one["text_complete"] for one in crawl_.posts(6).values())
+
+
+def test_a_text_that_no_way_may_be_asked_for_tells_of_no_look() -> None:
+    """Where a site shows nobody such pages nothing is asked, so nothing was looked at again."""
+    looks = list[str]()
+
+    class Closed:
+        is_talking = True
+
+        def by_lead(self, ways: Sequence[Request]) -> list[Request]:
+            return list(ways)
+
+        def may_ask(self, ask: Ask) -> bool:
+            return False
+
+        def looked(self, kind: str, *, found: bool) -> None:
+            looks.append(kind)
+
+    site = Weibo("http://127.0.0.1:1", "", "agent")
+    found = asyncio.run(Texts(site, cast(Asker, Closed()), 6).whole(101, "begin ..."))
+    assert (found, looks) == (Found(), [])

@@ -5,6 +5,8 @@ import re
 from urllib.parse import quote, unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.sites.weibo.helpers import DETAIL, OWNER, REQUESTS, SITE, at, fixture, page
 from weibo_crawler.records import Kind, Page, Request, Verdict
@@ -161,6 +163,18 @@ def test_another_recording_has_other_strangers() -> None:
 def test_a_bid_leads_back_to_its_mid(mid: int) -> None:
     """weibo_api.md: z0JH2lOMb = 3501756485200075."""
     assert mid_of_bid(bid_of(mid)) == mid
+
+
+@given(st.integers(3501756485200075, 4803408242409549))
+def test_the_bid_of_a_strangers_post_leads_to_its_mid(mid: int) -> None:
+    """It is the same id in other digits, so both are changed alike; a name of as many letters is
+    no bid, and becomes another name."""
+    body = json.dumps({"mid": str(mid), "bid": bid_of(mid), "screen_name": "Gardening"})
+    _, other = _of(SITE.posts(OWNER, ""), page(body))
+    made = json.loads(other.body)
+    assert made["mid"] != str(mid)
+    assert mid_of_bid(made["bid"]) == int(made["mid"])
+    assert made["screen_name"].isalpha()
 
 
 @pytest.mark.parametrize(

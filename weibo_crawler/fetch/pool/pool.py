@@ -91,7 +91,7 @@ class Pool:
         outage: Outage,
         *,
         concurrency: int,
-        least: int = 1,
+        least: int,
         rng: Random,
         keeper: Keeper | None = None,
         reloader: Reloader | None = None,
