@@ -2,6 +2,7 @@
 is broken for itself is taken for it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from math import inf
@@ -147,6 +148,21 @@ def test_who_begins_meanwhile_waits_where_the_site_answered_others(health: Healt
     else:
         with pytest.raises(SiteSaysNo, match="does not answer"):
             run(scenario())
+
+
+def test_nobody_is_asked_about_a_broken_page_where_others_are_shown() -> None:
+    """What was shown since its first trouble tells enough, if it was asked for since: hardly any
+    page that is well is asked for twice, and one that is broken as often as there are attempts."""
+    broken = range(10, 200, 10)
+
+    def answer(request: Request, *_: object) -> Answer:
+        return TROUBLE if request.uid in broken else OK
+
+    world = World(answer, rate=20.0, attempts=5, takes_s=0.1)
+    run(Stage(world).all(300, 12))
+    asked = Counter(request.uid for _, _, request, _ in world.transport.log)
+    assert {asked[uid] for uid in broken} == {5}
+    assert sum(n - 1 for uid, n in asked.items() if uid not in broken) <= len(broken) / 3
 
 
 def test_trouble_ends_where_nobody_can_tell() -> None:

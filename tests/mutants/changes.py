@@ -24,6 +24,13 @@ TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     Change(
+        "each page that is broken costs another one that was shown",
+        "fetch/fetcher.py",
+        "at = last.at if is_away else troubles[0].at",
+        "at = last.at",
+        f"{FETCH}/test_outages.py -k others_are_shown",
+    ),
+    Change(
         "who was refused several times of late goes faster again at once",
         "fetch/pool/slot.py",
         "step /= 2.0**self.falls",

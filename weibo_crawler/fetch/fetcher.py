@@ -318,14 +318,15 @@ class Fetcher:
             self.samples.looked(kind, found=is_found)
 
     async def _troubled(self, asked: Asked, past: list[_Past]) -> _Past:
-        """The last answer, which was trouble. At the second one, and whenever the site is away, ask
-        for what was shown before, unless anything was shown since: it comes when the site is back.
-        Where nothing is known that was shown, the page is to blame."""
-        last, ask = past[-1], asked.ask
-        is_second = sum(is_trouble(one.met.answer) for one in past) == 2
-        if not (self._pool.is_outage or is_second) or ask.expect is Expect.SHOWN:
+        """The last answer, which was trouble. At the second one ask for what was shown before,
+        unless anything was shown since the first; and whenever the site is away, which comes when
+        it is back. Where nothing is known that was shown, the page is to blame."""
+        last, ask, is_away = past[-1], asked.ask, self._pool.is_outage
+        troubles = [one for one in past if is_trouble(one.met.answer)]
+        if not (is_away or len(troubles) == 2) or ask.expect is Expect.SHOWN:
             return last
-        if ask.witness is not None and await ask.witness(last.at):
+        at = last.at if is_away else troubles[0].at
+        if ask.witness is not None and await ask.witness(at):
             return last
         return last._replace(met=replace(last.met, is_outage=False))
 
