@@ -110,7 +110,7 @@ CHANGES = [
     Change(
         "trouble by a proxy that nobody knows is the site's",
         "fetch/answers.py",
-        'trouble=_why(reading) if is_known else ""',
+        'trouble=_why(reading) if is_blameless else ""',
         "trouble=_why(reading)",
         "tests/fetch/test_answers.py -k what_the_pool_is_told",
     ),

@@ -54,6 +54,19 @@ def test_a_standby_that_knows_no_active_one_is_passed_over(living: str) -> None:
 
 
 @contextmanager
+def serving(server: TCPServer) -> Iterator[str]:
+    """The address of this server, which answers until the block ends."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def taking(status: int, killed: list[str]) -> Iterator[str]:
     """A ResourceManager that answers so to who puts; what it was told goes into `killed`."""
 
@@ -68,14 +81,8 @@ def taking(status: int, killed: list[str]) -> Iterator[str]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(HTTPServer(("127.0.0.1", 0), Handler)) as address:
+        yield address
 
 
 def test_the_active_one_is_told_to_kill() -> None:
@@ -105,14 +112,8 @@ def saying(words: bytes) -> Iterator[str]:
             self.request.recv(65_536)
             self.wfile.write(words)
 
-    with TCPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(TCPServer(("127.0.0.1", 0), Handler)) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

@@ -111,9 +111,9 @@ class Met(Struct, frozen=True):
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
     the site came of late. has_shown: by an egress that has shown a page of the kind in this run.
     is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works, or the
-    site is away. wall:
-    what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown,
-    enough_walls: as `Others` says. is_silent: the site may have fallen silent for everybody.
+    site is away. wall: what the pool makes of it, once it was told `of_session`. is_common_wall,
+    is_first_shown, enough_walls: as `Others` says. is_silent: the site may have fallen silent for
+    everybody.
     is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
     others were shown that were asked for after the first one that this request met.
@@ -569,8 +569,8 @@ def _try_later(reading: Reading, case: _Case) -> Action:
     limit = LONE_TROUBLE_ATTEMPTS if is_by_one else TROUBLE_ATTEMPTS
     stalls = sum(isinstance(met.answer, TimedOut) for met in troubles)
     is_stalled = case.met.is_only and stalls >= STALLS
-    is_known = is_trustworthy(case.met) and not _is_unknown_refusal(case.met)
-    outcome = Broken(trouble=_why(reading) if is_known else "")
+    is_blameless = is_trustworthy(case.met) and not _is_unknown_refusal(case.met)
+    outcome = Broken(trouble=_why(reading) if is_blameless else "")
     if is_stalled or case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
         return Action(Return(reading), outcome, Sign.SILENT, _why(reading))
     return Action(Again(case.met.egress, max(0, len(troubles) - 1)), outcome)
